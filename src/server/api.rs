@@ -1,7 +1,7 @@
 //! Version 1 of the API: conversations in, records and memories out, all in the namespace of the token; and its OpenAPI
 //! document, generated from the types that the handlers read and write.
 
-use super::error::ApiError;
+use super::error::{ApiError, Result};
 use super::intake::{receive, too_large};
 use super::reading::{
     self, ContextQuery, MemoryQuery, NamespaceStatus, Page, Parameters, RecordsQuery, SearchQuery,
@@ -26,7 +26,6 @@ use std::sync::{Arc, LazyLock};
 
 /// Maximum size of the slice documents of one request.
 const SLICES_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Maximum size of a transcript.
 const TRANSCRIPT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Cached, because it is served without authentication.
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi().to_string());
@@ -70,7 +69,7 @@ async fn slices(
     State(state): State<Arc<ServerState>>,
     Parameters(SlicesQuery { flush }): Parameters<SlicesQuery>,
     request: Request,
-) -> Result<Accepted, ApiError> {
+) -> Result<Accepted> {
     let how = EnqueueOptions { flush, format: Some(Format::Slice), ..EnqueueOptions::default() };
     let name = format!("http:{}", caller.name);
     taken(&state, &caller, HandedBody { request, name, bytes_max: SLICES_BYTES_MAX, how }).await
@@ -81,7 +80,7 @@ async fn transcripts(
     State(state): State<Arc<ServerState>>,
     Parameters(TranscriptQuery { name, format, flush }): Parameters<TranscriptQuery>,
     request: Request,
-) -> Result<Accepted, ApiError> {
+) -> Result<Accepted> {
     let file = name.as_deref().map(file_name).unwrap_or_default();
     let how = EnqueueOptions { flush, format, ..EnqueueOptions::default() };
     let name =
@@ -103,11 +102,7 @@ struct HandedBody {
     how: EnqueueOptions,
 }
 
-async fn taken(
-    state: &ServerState,
-    caller: &Caller,
-    handed: HandedBody,
-) -> Result<Accepted, ApiError> {
+async fn taken(state: &ServerState, caller: &Caller, handed: HandedBody) -> Result<Accepted> {
     caller.may(TokenRight::Write)?;
     let HandedBody { request, name, bytes_max, how } = handed;
     state.intake.check_room().await?;
@@ -120,7 +115,7 @@ async fn taken(
 }
 
 /// Refuses an unusable body before it is read.
-fn check_head(headers: &HeaderMap, bytes_max: u64) -> Result<(), ApiError> {
+fn check_head(headers: &HeaderMap, bytes_max: u64) -> Result<()> {
     let is_coded = |it: &&HeaderValue| !it.as_bytes().eq_ignore_ascii_case(b"identity");
     if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(is_coded) {
         let what = format!("encoding {encoding:?}");

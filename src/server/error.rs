@@ -11,6 +11,8 @@ use serde::Serialize;
 /// `Retry-After` while the store is unavailable or the queue is full, in seconds.
 const RETRY_SECS: u64 = 5;
 
+pub(super) type Result<T, E = ApiError> = std::result::Result<T, E>;
+
 /// Refusal or failure of a request.
 #[derive(Debug, JsonSchema, Serialize)]
 pub(super) struct ApiError {

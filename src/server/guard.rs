@@ -1,6 +1,6 @@
 //! Middleware for every request: checks of host and origin, and a request id for the logs.
 
-use super::error::ApiError;
+use super::error::{ApiError, Result};
 use axum::Router;
 use axum::body::HttpBody;
 use axum::extract::Request;
@@ -35,7 +35,7 @@ impl AllowedHosts {
             || self.0.iter().any(|name| name.eq_ignore_ascii_case(host))
     }
 
-    fn check(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+    fn check(&self, headers: &HeaderMap) -> Result<()> {
         let refused = |what: &str, place: &str, expected: &str| {
             Err(ApiError::new(StatusCode::FORBIDDEN, what, place, expected))
         };
@@ -89,10 +89,7 @@ pub(super) fn guarded(router: Router, hosts: Vec<String>) -> Router {
 }
 
 /// Takes an upload slot if the request has a body.
-fn upload<'a>(
-    request: &Request,
-    slots: &'a Semaphore,
-) -> Result<Option<SemaphorePermit<'a>>, ApiError> {
+fn upload<'a>(request: &Request, slots: &'a Semaphore) -> Result<Option<SemaphorePermit<'a>>> {
     if request.body().is_end_stream() {
         return Ok(None);
     }

@@ -1,6 +1,6 @@
 //! HTTP intake: enqueues bodies like `annalist enqueue` does files, while the queue has room.
 
-use super::error::ApiError;
+use super::error::{ApiError, Result};
 use crate::adapters::files::Upload;
 use crate::adapters::http_server::GivenUp;
 use crate::adapters::metrics::Meters;
@@ -50,7 +50,7 @@ impl Intake {
 
     /// # Errors
     /// If the queue is full.
-    pub(super) async fn check_room(&self) -> Result<(), ApiError> {
+    pub(super) async fn check_room(&self) -> Result<()> {
         let (jobs, most) = (self.jobs().await?, self.parts.jobs_max);
         if jobs < u64::from(most) {
             return Ok(());
@@ -80,7 +80,7 @@ impl Intake {
         upload: Upload,
         name: String,
         how: EnqueueOptions,
-    ) -> Result<IntakeReport, ApiError> {
+    ) -> Result<IntakeReport> {
         // The semaphore is never closed.
         let _running = self.running.acquire().await;
         let source = IntakeSource::Upload(name, upload);
@@ -123,7 +123,6 @@ fn refusal(taken: &IntakeReport) -> Option<ApiError> {
     Some(error)
 }
 
-/// Error for a body of more than `bytes_max`.
 pub(super) fn too_large(bytes_max: u64) -> ApiError {
     let expected = format!("at most {bytes_max} bytes");
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "it is too large", "body", &expected)
@@ -133,7 +132,7 @@ pub(super) fn too_large(bytes_max: u64) -> ApiError {
 ///
 /// # Errors
 /// If the body is too large, too slow or incomplete, or the server shuts down.
-pub(super) async fn receive(body: Body, bytes_max: u64) -> Result<Upload, ApiError> {
+pub(super) async fn receive(body: Body, bytes_max: u64) -> Result<Upload> {
     let mut upload = Upload::new();
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
@@ -150,7 +149,6 @@ pub(super) async fn receive(body: Body, bytes_max: u64) -> Result<Upload, ApiErr
     Ok(upload)
 }
 
-/// Maps a body that ended early to its error.
 fn broken(error: &(dyn Error + 'static)) -> ApiError {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -20,7 +20,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
-use error::ApiError;
+use error::{ApiError, Result};
 pub(crate) use intake::{Intake, IntakeParts};
 use state::Caller;
 pub(crate) use state::{Project, ServerState, token_digest};
@@ -59,7 +59,7 @@ async fn check_mcp(
     State(state): State<Arc<ServerState>>,
     request: Request,
     next: Next,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     let (mut parts, body) = request.into_parts();
     let caller: Caller = parts.extract_with_state(&state).await?;
     caller.may(TokenRight::Read)?;

@@ -1,7 +1,7 @@
 //! Read endpoints: the answers of `records`, `memory list`, `search`, `context` and `status`, in the token's
 //! namespace; and the query parameters of all endpoints as types, which reject unknown parameters.
 
-use super::error::ApiError;
+use super::error::{ApiError, Result};
 use super::state::{Caller, ServerState};
 use crate::adapters::clock;
 use crate::context::{Block, Budget};
@@ -57,7 +57,7 @@ pub(super) async fn records(
     caller: Caller,
     State(state): Shared,
     Parameters(query): Parameters<RecordsQuery>,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     caller.may(TokenRight::Read)?;
     let RecordsQuery { kind, state: record_state, since, limit, skip } = query;
     let paging = Paging::of(skip, limit)?;
@@ -82,7 +82,7 @@ pub(super) async fn memory(
     caller: Caller,
     State(state): Shared,
     Parameters(MemoryQuery { all, limit, skip }): Parameters<MemoryQuery>,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     caller.may(TokenRight::Read)?;
     let paging = Paging::of(skip, limit)?;
     let memories = state.store.latest_memories(&caller.namespace, all, paging.read()).await?;
@@ -95,7 +95,7 @@ pub(super) async fn search_hits(
     caller: Caller,
     State(state): Shared,
     Parameters(query): Parameters<SearchQuery>,
-) -> Result<Response, ApiError> {
+) -> Result<Response> {
     caller.may(TokenRight::Read)?;
     let SearchQuery { query: words, kind, state: hit_state, open, limit } = query;
     let paging = Paging::of(None, limit)?;
@@ -122,7 +122,7 @@ pub(super) async fn context(
     caller: Caller,
     State(state): Shared,
     Parameters(ContextQuery { query, budget }): Parameters<ContextQuery>,
-) -> Result<Json<Block>, ApiError> {
+) -> Result<Json<Block>> {
     caller.may(TokenRight::Read)?;
     let own = state.project.namespace(Some(&state.store)).await?;
     if own != caller.namespace {
@@ -157,7 +157,7 @@ pub(super) async fn status(
     caller: Caller,
     State(state): Shared,
     Parameters(StatusQuery {}): Parameters<StatusQuery>,
-) -> Result<Json<NamespaceStatus>, ApiError> {
+) -> Result<Json<NamespaceStatus>> {
     caller.may(TokenRight::Read)?;
     let sums = state.store.namespace_sums(&caller.namespace).await?;
     Ok(Json(NamespaceStatus::of(caller.namespace, sums)))
@@ -165,7 +165,6 @@ pub(super) async fn status(
 
 const ITEMS: u32 = 100;
 const ITEMS_MAX: u32 = 1_000;
-/// Maximum offset of a page.
 const SKIP_MAX: u32 = 10_000;
 
 /// Prefix of the messages about parameters.
@@ -179,13 +178,12 @@ const PARSER_MESSAGES: [(&str, &str); 5] = [
     ("unknown field", "unknown parameter"),
 ];
 
-/// Extracts the parameters of a request.
 pub(super) struct Parameters<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Parameters<T>, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Parameters<T>> {
         let query = AxumQuery::<T>::try_from_uri(&parts.uri);
         query.map(|it| Parameters(it.0)).map_err(|error| {
             let text = error.body_text();
@@ -202,12 +200,10 @@ fn refused(what: &str) -> ApiError {
     ApiError::new(StatusCode::BAD_REQUEST, what, "query", "the parameters of /v1/openapi.json")
 }
 
-/// The status has no parameters.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StatusQuery {}
 
-/// Parameters of slices.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SlicesQuery {
@@ -216,7 +212,6 @@ pub(super) struct SlicesQuery {
     pub flush: bool,
 }
 
-/// Parameters of a transcript.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TranscriptQuery {
@@ -229,7 +224,6 @@ pub(super) struct TranscriptQuery {
     pub flush: bool,
 }
 
-/// Parameters of records.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RecordsQuery {
@@ -247,7 +241,6 @@ pub(super) struct RecordsQuery {
     pub skip: Option<u32>,
 }
 
-/// Parameters of memories.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MemoryQuery {
@@ -262,7 +255,6 @@ pub(super) struct MemoryQuery {
     pub skip: Option<u32>,
 }
 
-/// Parameters of a search.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchQuery {
@@ -281,7 +273,6 @@ pub(super) struct SearchQuery {
     pub limit: Option<u32>,
 }
 
-/// Parameters of a block of context.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ContextQuery {
@@ -291,14 +282,13 @@ pub(super) struct ContextQuery {
     pub budget: Option<String>,
 }
 
-/// Bounds of a page.
 struct Paging {
     skip: u32,
     limit: u32,
 }
 
 impl Paging {
-    fn of(skip: Option<u32>, limit: Option<u32>) -> Result<Paging, ApiError> {
+    fn of(skip: Option<u32>, limit: Option<u32>) -> Result<Paging> {
         let paging = Paging { skip: skip.unwrap_or(0), limit: limit.unwrap_or(ITEMS) };
         if !(1..=ITEMS_MAX).contains(&paging.limit) {
             return Err(refused(&format!("limit: expected 1 to {ITEMS_MAX}")));

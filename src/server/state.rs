@@ -1,6 +1,6 @@
 //! State that all handlers share, and the caller of a request: authentication by API token, its namespace and rights.
 
-use super::error::ApiError;
+use super::error::{ApiError, Result};
 use super::intake::Intake;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::adapters::spool::Spool;
@@ -61,7 +61,6 @@ pub(crate) struct ServerState {
     pub page_secret: Option<String>,
 }
 
-/// Digest under which the store keeps a token.
 pub(crate) fn token_digest(token: &[u8]) -> Digest {
     Digest::of_bytes(token)
 }
@@ -78,7 +77,7 @@ pub(super) struct Caller {
 impl Caller {
     /// # Errors
     /// If the token lacks the right.
-    pub(super) fn may(&self, right: TokenRight) -> Result<(), ApiError> {
+    pub(super) fn may(&self, right: TokenRight) -> Result<()> {
         if self.rights.contains(&right) {
             return Ok(());
         }
@@ -98,10 +97,7 @@ fn bearer(header: &[u8]) -> Option<&[u8]> {
 impl FromRequestParts<Arc<ServerState>> for Caller {
     type Rejection = ApiError;
 
-    async fn from_request_parts(
-        parts: &mut Parts,
-        state: &Arc<ServerState>,
-    ) -> Result<Caller, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &Arc<ServerState>) -> Result<Caller> {
         let sent = parts.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
         let now = (state.project.clock)();
         let token = match sent.and_then(bearer) {

@@ -58,11 +58,8 @@ impl<'g> Answer<'g> {
         let line = match (hit.note(), hit.claim()) {
             (Some(note), _) => format!("- note, written at {}:{}: {words}", note.path, note.line),
             (None, _) if hit.edited().is_some() => {
-                format!(
-                    "- {}: {words}, edited by a person; originally {}",
-                    identity(hit),
-                    origin(hit, query)
-                )
+                let (hit, origin) = (identity(hit), origin(hit, query));
+                format!("- {hit}: {words}, edited by a person; originally {origin}")
             }
             (None, claim) => {
                 let claim = claim.map(Claim::headline).filter(|it| *it != hit.words(query));
@@ -98,7 +95,6 @@ impl<'g> Answer<'g> {
         self.line(&format!("- session: {session}"));
     }
 
-    /// Adds the heading of a session.
     pub(super) fn session(&mut self, session: &Session) {
         let title = session.title.as_ref().map(|it| it.as_str()).unwrap_or("untitled");
         let day = day(session.started_at);
@@ -155,17 +151,15 @@ fn holds(hit: &SearchHit) -> String {
 
 /// Speaker and place of a hit's quote.
 fn origin(hit: &SearchHit, query: &Query) -> String {
-    match hit.record().zip(hit.quote(query)) {
-        Some((stored, it)) => {
+    match (hit.record().zip(hit.quote(query)), &hit.memory) {
+        (Some((stored, it)), _) => {
             format!("said by {} at {}:{}", speaker(it), stored.path, it.line)
         }
-        None => match &hit.memory {
-            Some(memory) if memory.sources.is_empty() => {
-                format!("written by {}", memory.said_by.name())
-            }
-            Some(memory) => format!("said by {}", memory.said_by.name()),
-            None => "no speaker".to_owned(),
-        },
+        (None, Some(memory)) => {
+            let deed = if memory.sources.is_empty() { "written" } else { "said" };
+            format!("{deed} by {}", memory.said_by.name())
+        }
+        (None, None) => "no speaker".to_owned(),
     }
 }
 

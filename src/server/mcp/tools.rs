@@ -14,7 +14,6 @@ const NOTE_LETTERS: usize = 600;
 const SILENT: [&str; 2] = ["default", "format"];
 
 named! {
-    /// A tool.
     pub(super) ToolName {
         Search = "search",
         Why = "why",
@@ -176,18 +175,11 @@ fn schema_of<T: JsonSchema>() -> JsonObject {
         settings.inline_subschemas = true;
     });
     let schema = settings.into_generator().into_root_schema_for::<T>().to_value();
-    let mut object = match schema {
-        Value::Object(object) => object,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            JsonObject::new()
-        }
-    };
+    let Value::Object(mut object) = schema else { return JsonObject::new() };
     let properties = object.get_mut("properties").and_then(Value::as_object_mut);
-    for property in properties.into_iter().flat_map(|it| it.values_mut()) {
-        let property = property.as_object_mut();
-        property
-            .into_iter()
-            .for_each(|it| it.retain(|keyword, _| !SILENT.contains(&keyword.as_str())));
+    let properties = properties.into_iter().flat_map(|it| it.values_mut());
+    for property in properties.filter_map(Value::as_object_mut) {
+        property.retain(|keyword, _| !SILENT.contains(&keyword.as_str()));
     }
     object.retain(|keyword, _| !["title", "description"].contains(&keyword.as_str()));
     object

@@ -1,7 +1,7 @@
 //! Access to the page: a secret of this run in the printed address, then a cookie. Changes need our origin and a CSRF
 //! token.
 
-use super::shell::{Page, PageError, parameters, secured};
+use super::shell::{Page, PageError, Result, parameters, secured};
 use crate::domain::Digest;
 use axum::extract::{Form, FromRequest, Request, State};
 use axum::http::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
@@ -14,11 +14,9 @@ use std::sync::Arc;
 
 /// Query parameter of the printed address.
 pub(super) const TOKEN: &str = "token";
-/// Name of the CSRF field in every form.
 const CSRF: &str = "csrf";
 
 impl Page {
-    /// CSRF token of every form.
     pub(super) fn csrf(&self) -> String {
         Digest::of(&["page-form", &self.token]).to_string()
     }
@@ -102,7 +100,7 @@ impl Posted {
 impl FromRequest<Arc<Page>> for Posted {
     type Rejection = PageError;
 
-    async fn from_request(request: Request, page: &Arc<Page>) -> Result<Posted, PageError> {
+    async fn from_request(request: Request, page: &Arc<Page>) -> Result<Posted> {
         // If the header is present, its value was checked before.
         let has_origin = request.headers().contains_key(ORIGIN);
         let form = Form::<BTreeMap<String, String>>::from_request(request, page).await;

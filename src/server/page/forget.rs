@@ -1,7 +1,7 @@
 //! Forgetting: a preview of what would be erased, then the same operation as on the command line.
 
 use super::access::Posted;
-use super::shell::{Page, PageError, Visit, one, parsed};
+use super::shell::{Page, PageError, Result, Visit, one, parsed};
 use super::views::cut;
 use crate::domain::Change;
 use crate::pipeline::{ForgetResult, ForgetTarget, Forgotten, check_meant};
@@ -9,10 +9,8 @@ use crate::text::phrase::{count, counted};
 use axum::response::Response;
 use minijinja::{Value, context};
 
-/// Maximum changes in the preview.
 const LISTED_MAX: usize = 100;
 
-/// Target and its namespace.
 struct Wanted {
     namespace: String,
     target: ForgetTarget,
@@ -21,10 +19,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    async fn of<'a>(
-        page: &Page,
-        get: impl Fn(&str) -> Option<&'a str>,
-    ) -> Result<Wanted, PageError> {
+    async fn of<'a>(page: &Page, get: impl Fn(&str) -> Option<&'a str>) -> Result<Wanted> {
         let field = |name: &str, value: String| context! { name, value };
         if let Some(id) = get("session") {
             let session = one(page.store.session_named(id).await?, "session")?;
@@ -49,7 +44,7 @@ impl Wanted {
     }
 }
 
-pub(super) async fn preview(visit: Visit) -> Result<Response, PageError> {
+pub(super) async fn preview(visit: Visit) -> Result<Response> {
     let Wanted { namespace, target, field } =
         Wanted::of(&visit.page, |name| visit.get(name)).await?;
     let found = visit.page.consolidator.plan_forgetting(&namespace, &target).await?;
@@ -75,7 +70,7 @@ fn change_view(change: &Change) -> Value {
     context! { becomes, words => memory.map_or(String::new(), |it| cut(it.claim.headline())) }
 }
 
-pub(super) async fn forget(visit: Visit, posted: Posted) -> Result<Response, PageError> {
+pub(super) async fn forget(visit: Visit, posted: Posted) -> Result<Response> {
     if posted.field("sure") != "yes" {
         return Err(PageError::bad("nothing was erased: confirm with the checkbox"));
     }

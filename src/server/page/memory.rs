@@ -1,17 +1,16 @@
 //! Memories by project, and one memory with what it replaced, who confirmed it and its evidence.
 
-use super::shell::{PageError, Visit, encoded, one};
+use super::shell::{Result, Visit, encoded, one};
 use super::views::{address, cut, memory_view, pager, period, range, span, speaker, with_places};
 use crate::adapters::clock;
 use crate::domain::{ClaimKind, Entry, Evidence, Memory, MemoryState};
 use crate::memory_dir::Section;
 use crate::pipeline::{MemoryChange, memory_history, memory_named, tag_or_id, undecided, why};
-use crate::store::{AuditEntry, PageRange, PrefixLookup, RecordSources};
+use crate::store::{AuditEntry, PageRange, RecordSources};
 use axum::extract::Path;
 use axum::response::Response;
 use minijinja::{Value, context};
 
-/// Memories per page of a list.
 const LISTED: u32 = 50;
 /// Memories per section in the overview of all sections.
 const SHOWN: u32 = 12;
@@ -20,10 +19,8 @@ const PROJECTS_MAX: usize = 500;
 const CHANGES_MAX: usize = 200;
 /// Maximum total size of a project's plans that the page still reads for a history, in bytes.
 const PLANS_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Letters shown before and after a quote.
 const AROUND_LETTERS: usize = 160;
 
-/// Sections with their titles, in display order.
 const SECTIONS: [(Section, &str); 8] = [
     (Section::Decision, "Decisions"),
     (Section::Rule, "Standing rules"),
@@ -35,7 +32,7 @@ const SECTIONS: [(Section, &str); 8] = [
     (Section::Past, "Superseded and retracted"),
 ];
 
-pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
+pub(super) async fn list(visit: Visit) -> Result<Response> {
     let store = &visit.page.store;
     let mut projects = store.namespaces().await?;
     let namespace = match visit.get("namespace") {
@@ -78,7 +75,7 @@ pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
     visit.render(&title, include_str!("templates/memories.html"), view)
 }
 
-pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response, PageError> {
+pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response> {
     let store = &visit.page.store;
     let id = tag_or_id(visit.page.directories.here.as_ref(), &id)?;
     let memory = one(memory_named(store, &id).await?, "memory")?;
@@ -93,21 +90,14 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
         }
     };
     let skipped = history.len().saturating_sub(CHANGES_MAX);
-    let mut replaced_by = None;
-    if let Some(next) = memory.replaced_by()
-        && let PrefixLookup::One(next) = store.memory(next.0.into()).await?
-    {
-        replaced_by = Some(memory_view(&next));
-    }
+    let replaced_by = store.memories_of(memory.replaced_by().into_iter().collect()).await?;
     let replaced = store.replaced_by(memory.id, SHOWN).await?;
     let fields = memory.claim.strings().into_iter().filter(|(_, text)| !text.trim().is_empty());
     let decided = memory.decided.as_ref();
     let mut related = undecided(store, &memory).await?;
-    if let Some(by) = memory.settler().filter(|by| *by != memory.id)
-        && let PrefixLookup::One(by) = store.memory(by.0.into()).await?
-    {
-        related.push((memory.settled_in_words(), *by));
-    }
+    let settler = memory.settler().filter(|by| *by != memory.id);
+    let settler = store.memories_of(settler.into_iter().collect()).await?;
+    related.extend(settler.into_iter().map(|by| (memory.settled_in_words(), by)));
     let related =
         related.iter().map(|(name, by)| context! { name => *name, memory => memory_view(by) });
     let view = context! {
@@ -120,7 +110,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
         said_by => speaker(memory.said_by),
         decided => decided.map(|it| format!("{}, {}", it.rule, clock::local_minute(it.at))),
         reason => &memory.reason,
-        replaced_by,
+        replaced_by => replaced_by.first().map(memory_view),
         replaced => replaced.iter().map(memory_view).collect::<Value>(),
         more_sources => memory.sources.len().saturating_sub(found.records.len()),
         sources => found.records.iter().flat_map(sources).collect::<Value>(),

@@ -1,7 +1,9 @@
 //! Plans: the next plan as a diff before it is applied, and applied plans, which can be undone.
 
 use super::access::Posted;
-use super::shell::{Notice, Page, PageError, Visit, encoded, one, parsed, telling, went_on};
+use super::shell::{
+    Notice, Page, PageError, Result, Visit, encoded, one, parsed, telling, went_on,
+};
 use super::views::{cut, memory_view, pager, range};
 use crate::adapters::clock;
 use crate::domain::{Change, Disposition, Memory, MemoryId, Operation, Plan, PlanId, Timestamp};
@@ -15,7 +17,6 @@ use axum::response::Response;
 use minijinja::{Value, context};
 use std::collections::BTreeSet;
 
-/// Plans per page of the list.
 const LISTED: u32 = 30;
 /// Maximum changes and files shown of one plan.
 const CHANGES_MAX: usize = 100;
@@ -26,7 +27,7 @@ const TOO_MANY: &str =
     "too many changes to show: see `annalist consolidate log --json`, `annalist memory history ID`";
 const TEMPLATE: &str = include_str!("templates/plan.html");
 
-pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
+pub(super) async fn list(visit: Visit) -> Result<Response> {
     let store = &visit.page.store;
     let mut plans = store.latest_plans(range(visit.number(), LISTED)).await?;
     let pager = pager(visit.number(), LISTED, &mut plans, "/plans?page=")?;
@@ -48,7 +49,6 @@ pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
     visit.render("Plans", include_str!("templates/plans.html"), view)
 }
 
-/// End of a plan in words.
 fn undone(at: Timestamp, undone_at: Option<Timestamp>) -> Option<String> {
     undone_at.map(|undone_at| match undone_at == at {
         true => "refused".to_owned(),
@@ -56,7 +56,7 @@ fn undone(at: Timestamp, undone_at: Option<Timestamp>) -> Option<String> {
     })
 }
 
-async fn plan_view(store: &Store, plan: &Plan) -> Result<Value, PageError> {
+async fn plan_view(store: &Store, plan: &Plan) -> Result<Value> {
     let changes = plan.changes();
     let after = plan.after();
     let conflicts = plan.operations.iter().filter_map(|it| {
@@ -126,7 +126,7 @@ fn file_view(path: String, change: &FileChange) -> Value {
     context! { path, became, lines => diff.lines().map(line).collect::<Value>() }
 }
 
-pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response, PageError> {
+pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response> {
     let store = &visit.page.store;
     let found = store.plan_entry(parsed(&id, "a plan")?, SHOWN_BYTES_MAX).await?;
     let PlanEntry { id, namespace, at, undone_at, plan } = one(found, "plan")?;
@@ -138,12 +138,12 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     visit.render("A plan", TEMPLATE, context! { at => clock::local_minute(at), undone, ..view })
 }
 
-async fn stored(page: &Page, id: &str) -> Result<StoredPlan, PageError> {
+async fn stored(page: &Page, id: &str) -> Result<StoredPlan> {
     one(page.store.plan(parsed(id, "a plan")?).await?, "plan")
 }
 
 /// Previews consolidation by rule: the changes, and the directories after them.
-pub(super) async fn next(visit: Visit) -> Result<Response, PageError> {
+pub(super) async fn next(visit: Visit) -> Result<Response> {
     let namespace = visit.get("namespace").ok_or_else(|| PageError::bad("expected a namespace"))?;
     let page = &visit.page;
     let planned = done(namespace, page.consolidator.plan(namespace).await?)?;
@@ -159,15 +159,14 @@ pub(super) async fn next(visit: Visit) -> Result<Response, PageError> {
 }
 
 /// Applies the previewed plan, or sets its records aside.
-pub(super) async fn answer(posted: Posted) -> Result<Response, PageError> {
+pub(super) async fn answer(posted: Posted) -> Result<Response> {
     let page = &posted.page;
     let namespace = posted.field("namespace");
     let shown: PlanId = parsed(posted.field("plan"), "a plan")?;
     page.directories.import_edits(namespace).await?;
     let now = done(namespace, page.consolidator.plan(namespace).await?)?;
     if now.plan.id != shown {
-        let next = format!("/plans/next?namespace={}", encoded(namespace));
-        return Ok(telling(&next, Notice::Changed));
+        return Ok(telling(&next_of(namespace), Notice::Changed));
     }
     let applied = done(namespace, page.consolidator.run(namespace).await?)?.plan.id.to_string();
     let is_refused = posted.field("answer") == "refuse";
@@ -182,7 +181,7 @@ pub(super) async fn answer(posted: Posted) -> Result<Response, PageError> {
     Ok(went_on("/plans", &applied))
 }
 
-pub(super) async fn undo(posted: Posted) -> Result<Response, PageError> {
+pub(super) async fn undo(posted: Posted) -> Result<Response> {
     let stored = stored(&posted.page, posted.field("plan")).await?;
     let back = posted.back("/plans");
     if stored.undone_at.is_some() {
@@ -197,13 +196,12 @@ pub(super) async fn undo(posted: Posted) -> Result<Response, PageError> {
 }
 
 /// Redoes an undone plan as `annalist consolidate --redo` does.
-pub(super) async fn redo(posted: Posted) -> Result<Response, PageError> {
+pub(super) async fn redo(posted: Posted) -> Result<Response> {
     let page = &posted.page;
     let stored = stored(page, posted.field("plan")).await?;
     let namespace = stored.plan.namespace.as_str();
-    let next = format!("/plans/next?namespace={}", encoded(namespace));
     if stored.undone_at.is_none() {
-        return Ok(telling(&next, Notice::InEffect));
+        return Ok(telling(&next_of(namespace), Notice::InEffect));
     }
     page.directories.import_edits(namespace).await?;
     match page.consolidator.redo(&stored).await? {
@@ -211,13 +209,17 @@ pub(super) async fn redo(posted: Posted) -> Result<Response, PageError> {
             page.directories.renew(namespace).await?;
             Ok(went_on("/plans", &stored.plan.id.to_string()))
         }
-        RedoOutcome::Released(_) => Ok(telling(&next, Notice::Staged)),
+        RedoOutcome::Released(_) => Ok(telling(&next_of(namespace), Notice::Staged)),
         RedoOutcome::Busy => Err(PageError::leased(namespace)),
         RedoOutcome::Moved => Err(PageError::busy("its memories have changed since")),
     }
 }
 
-fn done(namespace: &str, outcome: ConsolidationOutcome) -> Result<PlannedConsolidation, PageError> {
+fn next_of(namespace: &str) -> String {
+    format!("/plans/next?namespace={}", encoded(namespace))
+}
+
+fn done(namespace: &str, outcome: ConsolidationOutcome) -> Result<PlannedConsolidation> {
     match outcome {
         ConsolidationOutcome::Done(planned) => Ok(*planned),
         ConsolidationOutcome::Busy => Err(PageError::leased(namespace)),

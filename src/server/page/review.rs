@@ -2,7 +2,7 @@
 //! the command line.
 
 use super::access::Posted;
-use super::shell::{Page, PageError, Visit, apart, encoded, one, parsed, went_on};
+use super::shell::{Page, PageError, Result, Visit, apart, encoded, one, parsed, went_on};
 use super::views::{pager, range, with_places};
 use crate::consolidate::PersonVerdict;
 use crate::domain::{Claim, Memory, MemoryId, Plan};
@@ -10,10 +10,9 @@ use crate::pipeline::{DecisionOutcome, Question, pair_questions, pairs};
 use axum::response::Response;
 use minijinja::{Value, context};
 
-/// Pairs per page of the list.
 const LISTED: u32 = 20;
 
-pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
+pub(super) async fn show(visit: Visit) -> Result<Response> {
     let store = &visit.page.store;
     let open = store.open_namespaces().await?;
     let namespace = visit.get("namespace").map(str::to_owned);
@@ -39,7 +38,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     visit.render("Review", include_str!("templates/review.html"), view)
 }
 
-async fn pair_view(page: &Page, question: &Question) -> Result<Value, PageError> {
+async fn pair_view(page: &Page, question: &Question) -> Result<Value> {
     let memories: Vec<Memory> = question.memories().into_iter().cloned().collect();
     Ok(context! {
         why => why(question),
@@ -70,7 +69,7 @@ fn why(question: &Question) -> &'static str {
 }
 
 /// Applies a verdict and redirects to the page that it came from.
-pub(super) async fn decide(posted: Posted) -> Result<Response, PageError> {
+pub(super) async fn decide(posted: Posted) -> Result<Response> {
     let id = |field: &str| parsed::<MemoryId>(posted.field(field), "a memory");
     let first = id("one")?;
     let verdict = match posted.field("verdict") {
@@ -88,7 +87,7 @@ pub(super) async fn decide(posted: Posted) -> Result<Response, PageError> {
     Ok(went_on(&back, &plan.await?.id.to_string()))
 }
 
-async fn applied(page: &Page, namespace: &str, verdict: PersonVerdict) -> Result<Plan, PageError> {
+async fn applied(page: &Page, namespace: &str, verdict: PersonVerdict) -> Result<Plan> {
     page.directories.import_edits(namespace).await?;
     let plan = match page.consolidator.decide(namespace, verdict).await? {
         DecisionOutcome::Done(plan) => *plan,

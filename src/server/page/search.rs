@@ -1,6 +1,6 @@
 //! Search with the ranking of the command line. The script requests the same page on each input.
 
-use super::shell::{PageError, Visit};
+use super::shell::{Result, Visit};
 use super::views::{address, cut, day, speaker};
 use crate::domain::{ClaimKind, Memory};
 use crate::pipeline::{HitState, SearchHit, SearchRequest, search};
@@ -10,7 +10,6 @@ use crate::store::SearchFilter;
 use axum::response::Response;
 use minijinja::{Value, context};
 
-/// Maximum hits on the page.
 const HITS_MAX: usize = 40;
 /// Query parameter of a search as one types.
 const LIVE: &str = "live";
@@ -44,7 +43,7 @@ pub(super) fn hit_view(hit: &SearchHit, query: &Query) -> Value {
     }
 }
 
-pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
+pub(super) async fn show(visit: Visit) -> Result<Response> {
     let words = visit.get("q").unwrap_or_default();
     let query = Query::of(words);
     let kind = visit.get("kind").and_then(ClaimKind::of_name);

@@ -1,6 +1,6 @@
 //! Redacted conversation with its evidence marked, the skipped entries with reasons, and the model's answers about it.
 
-use super::shell::{Page, PageError, Visit, one, parsed};
+use super::shell::{Page, Result, Visit, one, parsed};
 use super::views::{ENTRIES, cut, day, pager, range, shortened, span, speaker};
 use crate::adapters::{clock, walk};
 use crate::domain::{
@@ -10,11 +10,12 @@ use crate::store::{EntryEnd, RecordFilter, Store, StoreError, StoredRun};
 use crate::text::phrase::counted;
 use axum::extract::Path;
 use axum::response::Response;
+use minijinja::value::Serde;
 use minijinja::{Value, context};
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Conversations per page of the list.
 const LISTED: u32 = 50;
 /// Number of first entries that may have the words by which a conversation without a title is shown.
 const BEGINNING_ENTRIES: u32 = 40;
@@ -22,9 +23,7 @@ const BEGINNING_ENTRIES: u32 = 40;
 const TITLE_LETTERS: usize = 80;
 /// Bytes of an entry that are shown unfolded.
 const UNFOLDED_BYTES: usize = 2_400;
-/// Maximum records that are read for a conversation.
 const RECORDS_MAX: u32 = 5_000;
-/// Maximum extraction runs that are read for a conversation.
 const RUNS_MAX: u32 = 5_000;
 
 /// Titles of conversations; of one without, the first words that a person said in it, or its client and day.
@@ -58,7 +57,7 @@ fn session_view(session: &Session, title: &str) -> Value {
     }
 }
 
-pub(super) async fn list(visit: Visit) -> Result<Response, PageError> {
+pub(super) async fn list(visit: Visit) -> Result<Response> {
     let mut found = visit.page.store.latest_sessions(range(visit.number(), LISTED)).await?;
     let pager = pager(visit.number(), LISTED, &mut found, "/session?page=")?;
     let titles = titles(&visit.page.store, &found).await?;
@@ -82,7 +81,7 @@ fn run_view(stored: &StoredRun) -> Value {
     }
 }
 
-pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response, PageError> {
+pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response> {
     let store = &visit.page.store;
     let session = one(store.session_named(&id).await?, "conversation")?;
     let title = titles(store, std::slice::from_ref(&session)).await?.concat();
@@ -145,11 +144,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     visit.render(&title, include_str!("templates/session.html"), view)
 }
 
-async fn record_view(
-    page: &Page,
-    record: &Record,
-    evidence: &[&Evidence],
-) -> Result<Value, PageError> {
+async fn record_view(page: &Page, record: &Record, evidence: &[&Evidence]) -> Result<Value> {
     let fields: BTreeSet<&str> = evidence.iter().map(|it| it.field.as_str()).collect();
     let memory = page.store.memory_on(record.id).await?;
     Ok(context! {
@@ -167,12 +162,8 @@ fn entry_view(entry: &Entry, end: Option<&EntryEnd>, evidence: &[&Evidence]) -> 
     let text = entry.text.as_str();
     let spans: Vec<Range<usize>> = evidence.iter().filter_map(|it| span(text, it)).collect();
     let fold = text.floor_char_boundary(UNFOLDED_BYTES);
-    let (shown, folded): (Vec<_>, Vec<_>) =
-        parts(text, &spans, fold).into_iter().partition(|(start, _)| *start < fold);
-    let views = |parts: &[(usize, Part)]| -> Value {
-        let view = |(_, it): &(_, Part)| context! { text => &it.text, is_marked => it.is_marked };
-        parts.iter().map(view).collect()
-    };
+    let (shown, folded): (Vec<Part<'_>>, Vec<Part<'_>>) =
+        parts(text, &spans, fold).into_iter().partition(|it| it.start < fold);
     let tool = entry.tool.as_ref().map(|it| format!(", {}", it.name.as_str())).unwrap_or_default();
     let outcome = entry.outcome.map(|it| format!(", {}", it.name())).unwrap_or_default();
     let state = end.map_or("not processed yet", |it| ended(it.state));
@@ -187,10 +178,10 @@ fn entry_view(entry: &Entry, end: Option<&EntryEnd>, evidence: &[&Evidence]) -> 
         // Final state, with the reason.
         end => format!("{state}{}", reason.unwrap_or_default()),
         is_skipped => end.is_some_and(|it| it.state == CoverageState::Skipped),
-        folded_letters => folded.iter().map(|(_, it)| it.text.chars().count()).sum::<usize>(),
-        shown => views(&shown),
-        folded => views(&folded),
-        is_open => folded.iter().any(|(_, it)| it.is_marked),
+        folded_letters => folded.iter().map(|it| it.text.chars().count()).sum::<usize>(),
+        is_open => folded.iter().any(|it| it.is_marked),
+        shown => Value::from(Serde(shown)),
+        folded => Value::from(Serde(folded)),
     }
 }
 
@@ -205,25 +196,27 @@ fn ended(state: CoverageState) -> &'static str {
 }
 
 /// Part of a text that is marked as a whole or not at all.
-struct Part {
-    text: String,
+#[derive(Serialize)]
+struct Part<'t> {
+    start: usize,
+    text: &'t str,
     is_marked: bool,
 }
 
-/// Splits the text at the ends of marks and at `fold`; each part comes with its start.
-fn parts(text: &str, marks: &[Range<usize>], fold: usize) -> Vec<(usize, Part)> {
+/// Splits the text at the ends of marks and at `fold`.
+fn parts<'t>(text: &'t str, marks: &[Range<usize>], fold: usize) -> Vec<Part<'t>> {
     let mut cuts: BTreeSet<usize> = marks.iter().flat_map(|it| [it.start, it.end]).collect();
     cuts.extend([0, fold, text.len()]);
     let cuts: Vec<usize> = cuts.into_iter().filter(|at| *at <= text.len()).collect();
     let part = |pair: &[usize]| {
         let [start, end] = *pair else { return None };
         let is_marked = marks.iter().any(|it| it.start <= start && end <= it.end);
-        Some((start, Part { text: text.get(start..end)?.to_owned(), is_marked }))
+        Some(Part { start, text: text.get(start..end)?, is_marked })
     };
     cuts.windows(2).filter_map(part).collect()
 }
 
-pub(super) async fn run(visit: Visit, Path(id): Path<String>) -> Result<Response, PageError> {
+pub(super) async fn run(visit: Visit, Path(id): Path<String>) -> Result<Response> {
     let store = &visit.page.store;
     let run = one(store.run(parsed(&id, "an extraction")?).await?, "extraction")?;
     let answers = store.answers_of(run.run.id).await?.into_iter().map(|it| {
@@ -246,9 +239,9 @@ mod tests {
     fn marks_that_overlap_mark_each_letter_once() {
         let cut = |marks: &[Range<usize>]| -> String {
             let parts = parts("one two three", marks, 8);
-            let shown = parts.into_iter().map(|(_, it)| match it.is_marked {
+            let shown = parts.into_iter().map(|it| match it.is_marked {
                 true => format!("[{}]", it.text),
-                false => it.text,
+                false => it.text.to_owned(),
             });
             shown.collect()
         };

@@ -78,7 +78,6 @@ const RULES: [(HeaderName, &str); 4] = [
     (REFERRER_POLICY, "same-origin"),
     (CACHE_CONTROL, "no-store"),
 ];
-/// Maximum page number of a list.
 const PAGES_MAX: u32 = 100_000;
 
 /// The store and the directories that the handlers read and change.
@@ -135,7 +134,6 @@ where
     blocking(move || runtime.block_on(work())).await
 }
 
-/// Request for a page.
 pub(super) struct Visit {
     pub(super) page: Arc<Page>,
     /// Path and query, to return to.
@@ -180,12 +178,7 @@ impl Visit {
     }
 
     /// Renders the page as HTML; the template names the values of `view` as `v`.
-    pub(super) fn render(
-        &self,
-        title: &str,
-        template: &str,
-        view: Value,
-    ) -> Result<Response, PageError> {
+    pub(super) fn render(&self, title: &str, template: &str, view: Value) -> Result<Response> {
         let (csrf, here) = (self.page.csrf(), self.here.as_str());
         let values = context! { v => view, csrf => &csrf, here };
         let body = rendered(&format!("{PARTS}{template}"), values)?;
@@ -203,13 +196,13 @@ pub(super) fn parameters(uri: &Uri) -> BTreeMap<String, String> {
     Query::try_from_uri(uri).map(|Query(all)| all).unwrap_or_default()
 }
 
-fn in_layout(body: String, values: Value) -> Result<String, PageError> {
+fn in_layout(body: String, values: Value) -> Result<String> {
     let body = Value::from_safe_string(body);
     rendered(&format!("{PARTS}{LAYOUT}"), context! { body, ..values })
 }
 
 /// Fills a template. Values are escaped, and invisible and bidirectional control characters are neutralised.
-fn rendered(template: &str, values: Value) -> Result<String, PageError> {
+fn rendered(template: &str, values: Value) -> Result<String> {
     let mut engine = Environment::empty();
     engine.set_auto_escape_callback(|_| AutoEscape::Html);
     engine.add_filter("url", |text: String| encoded(&text));
@@ -260,7 +253,6 @@ pub(super) fn went_on(back: &str, plan: &str) -> Response {
     with_parameter(back, DONE, plan)
 }
 
-/// Redirects to `back` with a notice.
 pub(super) fn telling(back: &str, notice: Notice) -> Response {
     with_parameter(back, TOLD, notice.name())
 }
@@ -269,6 +261,8 @@ fn with_parameter(back: &str, name: &str, value: &str) -> Response {
     let mark = if back.contains('?') { '&' } else { '?' };
     Redirect::to(&format!("{back}{mark}{name}={}", encoded(value))).into_response()
 }
+
+pub(super) type Result<T, E = PageError> = std::result::Result<T, E>;
 
 /// Error page with a status and one line; [`show_errors`] renders it.
 #[derive(Clone, Debug)]
@@ -369,7 +363,6 @@ pub(in crate::server) async fn show_errors(request: Request, next: Next) -> Resp
     secured(response)
 }
 
-/// Adds the security headers.
 pub(super) fn secured(mut response: Response) -> Response {
     for (name, value) in RULES {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
@@ -388,7 +381,7 @@ fn referer(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Unwraps the one match of an id prefix, or explains the problem.
-pub(super) fn one<T>(found: PrefixLookup<T>, what: &str) -> Result<T, PageError> {
+pub(super) fn one<T>(found: PrefixLookup<T>, what: &str) -> Result<T> {
     match found {
         PrefixLookup::One(one) => Ok(*one),
         PrefixLookup::None => {
@@ -402,6 +395,6 @@ pub(super) fn one<T>(found: PrefixLookup<T>, what: &str) -> Result<T, PageError>
 }
 
 /// Parses an id or its prefix; `what` names the object in the error.
-pub(super) fn parsed<T: FromStr>(id: &str, what: &str) -> Result<T, PageError> {
+pub(super) fn parsed<T: FromStr>(id: &str, what: &str) -> Result<T> {
     id.parse().map_err(|_| PageError::bad(format!("expected the id of {what}")))
 }

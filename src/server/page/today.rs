@@ -2,7 +2,7 @@
 
 use super::access::Posted;
 use super::search::hit_view;
-use super::shell::{Notice, Page, PageError, Visit, encoded, telling};
+use super::shell::{Notice, Page, Result, Visit, encoded, telling};
 use super::views::{cut, with_places};
 use crate::adapters::clock;
 use crate::domain::{ClaimKind, JobState, Timestamp};
@@ -15,14 +15,13 @@ use jiff::Span;
 use minijinja::{Value, context};
 use std::collections::BTreeMap;
 
-/// Maximum hits searched, and shown.
 const ITEMS_MAX: usize = 500;
 const SHOWN_MAX: usize = 100;
 /// Maximum open items shown, the oldest first.
 const OPEN_MAX: u32 = 30;
 const FAILED_MAX: usize = 20;
 
-pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
+pub(super) async fn show(visit: Visit) -> Result<Response> {
     let store = &visit.page.store;
     let now = (visit.page.clock)();
     let zone = clock::zone();
@@ -62,7 +61,6 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     visit.render("Today", include_str!("templates/today.html"), view)
 }
 
-/// Groups hits by project and kind.
 fn projects(hits: &[SearchHit]) -> Value {
     const DEEDS: [(ClaimKind, &str); 4] = [
         (ClaimKind::Decision, "Decided"),
@@ -100,7 +98,7 @@ fn cost(when: &str, spent: Spent) -> String {
 }
 
 /// Problems that need a person, each with the command, the button or the page that solves it.
-async fn needs(page: &Page, depth: &QueueStats, failed: u64) -> Result<Vec<Value>, PageError> {
+async fn needs(page: &Page, depth: &QueueStats, failed: u64) -> Result<Vec<Value>> {
     let mut needs = Vec::new();
     if failed > 0 {
         let line = format!("{} failed, listed below", counted(failed, "slice"));
@@ -144,7 +142,7 @@ async fn needs(page: &Page, depth: &QueueStats, failed: u64) -> Result<Vec<Value
     Ok(needs)
 }
 
-async fn waits(store: &Store, depth: &QueueStats) -> Result<Vec<String>, PageError> {
+async fn waits(store: &Store, depth: &QueueStats) -> Result<Vec<String>> {
     let states = [JobState::Waiting, JobState::Ready, JobState::Leased];
     let jobs = states.map(|state| (depth.jobs_in(state), state.name()));
     let jobs = jobs.into_iter().filter(|(jobs, _)| *jobs > 0);
@@ -165,8 +163,7 @@ fn failed_view(it: FailedRun) -> Value {
     }
 }
 
-/// Retries the jobs that died of one kind of failure.
-pub(super) async fn retry(posted: Posted) -> Result<Response, PageError> {
+pub(super) async fn retry(posted: Posted) -> Result<Response> {
     let kind = Some(posted.field("kind").to_owned());
     let which = JobSelection::Dead { kind, namespace: None };
     let now = (posted.page.clock)();

@@ -1,6 +1,6 @@
 //! Views of memories and records for the templates.
 
-use super::shell::{Page, PageError};
+use super::shell::{Page, PageError, Result};
 use crate::adapters::clock;
 use crate::domain::{
     Claim, Evidence, Memory, MemoryState, Record, RecordId, SessionId, Speaker, Stage, Timestamp,
@@ -15,13 +15,11 @@ use minijinja::{Value, context};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Maximum letters of a memory in a list.
 const WORDS_LETTERS: usize = 400;
 
 /// Entries per page of a conversation.
 pub(super) const ENTRIES: u32 = 60;
 
-/// Returns the address of an entry.
 pub(super) fn address(session: SessionId, ordinal: u32) -> String {
     format!("/session/{session}?page={}#e{ordinal}", ordinal / ENTRIES + 1)
 }
@@ -54,7 +52,6 @@ fn view(memory: &Memory, standing: String, first: Option<&Record>) -> Value {
     }
 }
 
-/// Location of the first quote of a record.
 fn place_view(record: &Record) -> Option<Value> {
     let evidence = record.evidence.first()?;
     Some(context! {
@@ -65,7 +62,7 @@ fn place_view(record: &Record) -> Option<Value> {
 }
 
 /// Views of memories, each with its marks and its first source.
-pub(super) async fn with_places(page: &Page, memories: &[Memory]) -> Result<Value, PageError> {
+pub(super) async fn with_places(page: &Page, memories: &[Memory]) -> Result<Value> {
     let first = memories.iter().filter_map(|it| it.sources.first().copied());
     let records = page.store.records_of(first.collect()).await?;
     let records: BTreeMap<RecordId, Record> = records.into_iter().map(|it| (it.id, it)).collect();
@@ -125,7 +122,6 @@ pub(super) fn day(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "no date".to_owned(), clock::local_day)
 }
 
-/// Truncates a text with an ellipsis.
 pub(super) fn cut(text: &str) -> String {
     shortened(text, WORDS_LETTERS)
 }
@@ -142,12 +138,7 @@ pub(super) fn range(number: u32, size: u32) -> PageRange {
 
 /// Links to the pages before and after `number`, whose addresses are `address` and the number. Truncates the items of
 /// [`range`] to one page.
-pub(super) fn pager<T>(
-    number: u32,
-    size: u32,
-    found: &mut Vec<T>,
-    address: &str,
-) -> Result<Value, PageError> {
+pub(super) fn pager<T>(number: u32, size: u32, found: &mut Vec<T>, address: &str) -> Result<Value> {
     if found.is_empty() && number > 1 {
         let line = "this list has no such page";
         return Err(PageError::refused(StatusCode::NOT_FOUND, line));
