@@ -1,6 +1,10 @@
 //! Logs on stderr, and traces to a collector with the feature `otel`, both enabled by the environment.
 
 use crate::adapters::otel::CHAT;
+#[cfg(feature = "otel")]
+use crate::adapters::otel::{Traces, TracesConfig};
+#[cfg(feature = "otel")]
+use crate::cli::output::note;
 use crate::llm;
 use std::io::IsTerminal;
 use tracing_subscriber::filter::{FilterExt, filter_fn};
@@ -12,28 +16,49 @@ type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
 #[must_use = "the last traces are sent by `end`"]
 pub(super) struct Telemetry {
-    traces: Option<traces::Traces>,
+    #[cfg(feature = "otel")]
+    traces: Option<Traces>,
 }
 
 impl Telemetry {
     /// Starts logs on stderr if `ANNALIST_LOG` is set, as JSON lines if `ANNALIST_LOG_FORMAT` is `json`, and traces if
     /// OpenTelemetry's variables name a collector.
     pub(super) fn start() -> Telemetry {
-        let traces = traces::start();
-        let layers: Vec<BoxedLayer> =
-            logs().into_iter().chain(traces.as_ref().map(traces::layer)).collect();
+        let layers = logs().into_iter();
+        #[cfg(feature = "otel")]
+        let traces = traces();
+        #[cfg(feature = "otel")]
+        let layers = layers.chain(traces.iter().map(|it| it.layer().boxed()));
+        let layers: Vec<BoxedLayer> = layers.collect();
         if !layers.is_empty() {
             let allowed = filter_fn(|meta| may_be_logged(meta.target(), meta.module_path()));
             // Fails only if a subscriber is already set; this is the only one.
             let _ = tracing_subscriber::registry().with(layers).with(allowed).try_init();
         }
-        Telemetry { traces }
+        Telemetry {
+            #[cfg(feature = "otel")]
+            traces,
+        }
     }
 
     /// Sends the remaining traces; a failure is only noted.
     pub(super) fn end(self) {
-        self.traces.into_iter().for_each(traces::end);
+        #[cfg(feature = "otel")]
+        if let Some(Err(reason)) = self.traces.map(|it| it.flush()) {
+            note(&format!("the last traces were not sent: {reason}"));
+        }
     }
+}
+
+/// Starts tracing; a failure is only noted.
+#[cfg(feature = "otel")]
+fn traces() -> Option<Traces> {
+    let started =
+        TracesConfig::of(text).and_then(|config| config.as_ref().map(Traces::start).transpose());
+    started.unwrap_or_else(|reason| {
+        note(&format!("no traces are sent: {reason}"));
+        None
+    })
 }
 
 fn text(name: &str) -> Option<String> {
@@ -66,54 +91,6 @@ fn may_be_logged(target: &str, module: Option<&str>) -> bool {
         NEVER_LOGGED.iter().any(|it| name == Some(*it))
     };
     !never(target) && !module.is_some_and(never)
-}
-
-#[cfg(feature = "otel")]
-mod traces {
-    pub(super) use crate::adapters::otel::Traces;
-    use crate::adapters::otel::TracesConfig;
-    use crate::cli::logging::{BoxedLayer, Layer, text};
-    use crate::cli::output::note;
-
-    /// Starts tracing; a failure is only noted.
-    pub(super) fn start() -> Option<Traces> {
-        let config = TracesConfig::of(text);
-        config.and_then(|config| config.as_ref().map(Traces::start).transpose()).unwrap_or_else(
-            |reason| {
-                note(&format!("no traces are sent: {reason}"));
-                None
-            },
-        )
-    }
-
-    pub(super) fn layer(traces: &Traces) -> BoxedLayer {
-        traces.layer().boxed()
-    }
-
-    pub(super) fn end(traces: Traces) {
-        if let Err(reason) = traces.flush() {
-            note(&format!("the last traces were not sent: {reason}"));
-        }
-    }
-}
-
-/// Stub without the feature.
-#[cfg(not(feature = "otel"))]
-mod traces {
-    use crate::cli::logging::BoxedLayer;
-    pub(super) use std::convert::Infallible as Traces;
-
-    pub(super) fn start() -> Option<Traces> {
-        None
-    }
-
-    pub(super) fn layer(traces: &Traces) -> BoxedLayer {
-        match *traces {}
-    }
-
-    pub(super) fn end(traces: Traces) {
-        match traces {}
-    }
 }
 
 #[cfg(test)]
