@@ -1,6 +1,6 @@
 //! Parsers for arguments that several commands share: id prefixes and dates.
 
-use super::output::{self, Failure, commas, short};
+use super::output::{self, Failure, Result, commas, short};
 use crate::adapters::clock;
 use crate::domain::{Session, Timestamp};
 use crate::store::{IdPrefix, PrefixLookup, Store};
@@ -14,7 +14,6 @@ use std::ops::Range;
 /// Maximum number of known namespaces named for an unknown one.
 const NEAREST_MAX: usize = 3;
 
-/// Parses the maximum number of things to list.
 pub(super) fn limit() -> impl TypedValueParser<Value = usize> {
     let number = |text: String| text.parse::<usize>().ok().filter(|it| *it > 0);
     StringValueParser::new()
@@ -68,7 +67,7 @@ fn days_ago(text: &str) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
-pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {
+pub(super) fn prefix(text: &str) -> Result<IdPrefix> {
     text.parse().map_err(|error| {
         Failure::usage(match text.starts_with("src-") {
             true => format!("`{text}` is a memory: `annalist why {text}` lists its records"),
@@ -77,7 +76,7 @@ pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {
     })
 }
 
-pub(super) async fn unknown_namespace(store: &Store, name: &str) -> Result<Failure, Failure> {
+pub(super) async fn unknown_namespace(store: &Store, name: &str) -> Result<Failure> {
     let mut known: Vec<String> =
         store.namespace_totals(0).await?.into_iter().map(|it| it.namespace).collect();
     let likeness = |it: &String| strsim::jaro_winkler(name, it);
@@ -88,7 +87,7 @@ pub(super) async fn unknown_namespace(store: &Store, name: &str) -> Result<Failu
 }
 
 /// Notes that the store has nothing of a namespace that a person named; returns true if so.
-pub(super) async fn note_unknown(store: &Store, named: Option<&str>) -> Result<bool, Failure> {
+pub(super) async fn note_unknown(store: &Store, named: Option<&str>) -> Result<bool> {
     if let Some(name) = named
         && !store.has_namespace(name).await?
         && !store.had_namespace(name).await?
@@ -100,7 +99,7 @@ pub(super) async fn note_unknown(store: &Store, named: Option<&str>) -> Result<b
 }
 
 /// Asks for confirmation; fails with `refusal` if stdin is not a terminal.
-pub(super) fn is_agreed(question: &str, refusal: String) -> Result<bool, Failure> {
+pub(super) fn is_agreed(question: &str, refusal: String) -> Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(Failure::usage(refusal));
     }
@@ -111,7 +110,7 @@ pub(super) fn is_agreed(question: &str, refusal: String) -> Result<bool, Failure
 }
 
 /// Unwraps the one match of an id prefix, or explains the problem.
-pub(super) fn one<T>(found: PrefixLookup<T>, what: &str, id: &str) -> Result<T, Failure> {
+pub(super) fn one<T>(found: PrefixLookup<T>, what: &str, id: &str) -> Result<T> {
     match found {
         PrefixLookup::One(one) => Ok(*one),
         PrefixLookup::None => {
@@ -135,15 +134,12 @@ pub(super) fn one<T>(found: PrefixLookup<T>, what: &str, id: &str) -> Result<T, 
 }
 
 /// Finds the session by an id of ours or of its client, or by a prefix of one.
-pub(super) async fn session(store: &Store, id: &str) -> Result<Session, Failure> {
+pub(super) async fn session(store: &Store, id: &str) -> Result<Session> {
     one(store.session_named(id).await?, "session", id)
 }
 
 /// Like [`session`], for an optional filter.
-pub(super) async fn session_of(
-    store: &Store,
-    id: Option<&str>,
-) -> Result<Option<Session>, Failure> {
+pub(super) async fn session_of(store: &Store, id: Option<&str>) -> Result<Option<Session>> {
     let Some(id) = id else { return Ok(None) };
     session(store, id).await.map(Some)
 }

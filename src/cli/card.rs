@@ -1,7 +1,7 @@
 //! `annalist card`: memory cards of conversations. Calls no model and stores nothing.
 
-use super::output::{self, Failure, counted};
-use super::session_input::{Heard, Source, StoredSession, note_private, unreadable};
+use super::output::{self, Failure, Result, counted, unreadable};
+use super::session_input::{Heard, Source, StoredSession, note_private};
 use super::settings;
 use crate::adapters::walk::{Candidate, walk};
 use crate::domain::{FINDINGS_MAX, Finding, Format, Severity};
@@ -86,7 +86,7 @@ struct Cards<'a> {
     whole: bool,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     if args.files.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Failure::usage("`-` is standard input: use it only once"));
     }
@@ -102,7 +102,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     for id in &args.session {
         let mut builder = cards.builder();
         let mut each = |entry: &_, _| builder.entry(entry);
-        let stored = StoredSession::find(id, &config, Some(&mut each))?;
+        let stored = StoredSession::find(id, &config, Some(&mut each)).await?;
         cards.made.push(MadeCard::of(builder, stored.session.native_id));
     }
     let mut all_hold = true;
@@ -129,8 +129,8 @@ impl<'a> Cards<'a> {
 
     fn path(&mut self, path: &Path) {
         let (found, problems) = walk(&[path.to_owned()]);
-        for (path, error) in &problems {
-            self.problem(&unreadable(&path.display().to_string(), error).line);
+        for (path, error) in problems {
+            self.problem(&unreadable(path.display())(error).line);
         }
         let before = self.made.len();
         for Candidate { path, named, .. } in &found {
@@ -165,7 +165,7 @@ impl<'a> Cards<'a> {
         }
     }
 
-    fn read(&mut self, source: &mut Source, named: bool) -> Result<Vec<Finding>, Failure> {
+    fn read(&mut self, source: &mut Source, named: bool) -> Result<Vec<Finding>> {
         let head = source.head();
         if self.args.check && head.contains("\"summary_bullets\"") && head.starts_with('{') {
             return self.cards(source);
@@ -188,14 +188,14 @@ impl<'a> Cards<'a> {
     }
 
     /// Makes the card of a session as JSON; `None` if the input has another format.
-    fn session(&mut self, source: &mut Source) -> Result<Option<Vec<Finding>>, Failure> {
+    fn session(&mut self, source: &mut Source) -> Result<Option<Vec<Finding>>> {
         let gate = self.gate;
         let mut builder = self.builder();
         let name = source.name.clone();
         let read = read_session(source.input()?, |message| {
             builder.message(&message.role, &gate.redact(&message.text), message.at);
         });
-        let read = read.map_err(|error| unreadable(&name, &error))?;
+        let read = read.map_err(unreadable(&name))?;
         let Some(document) = read else { return Ok(None) };
         if document.messages == 0 && !document.findings.is_empty() {
             return Err(nothing_read(&name, document.findings.len()));
@@ -204,7 +204,7 @@ impl<'a> Cards<'a> {
         Ok(Some(document.findings))
     }
 
-    fn transcript(&mut self, source: &mut Source, format: Format) -> Result<Vec<Finding>, Failure> {
+    fn transcript(&mut self, source: &mut Source, format: Format) -> Result<Vec<Finding>> {
         let (gate, builder) = (self.gate, || self.builder());
         let mut findings = Vec::new();
         let mut open: Vec<(Redacted, CardBuilder<'_>)> = Vec::new();
@@ -218,18 +218,18 @@ impl<'a> Cards<'a> {
             }
             Heard::Finding(_) => {}
         })?;
-        if open.is_empty() && findings.is_empty() {
-            let what = format!("{}: no conversation found, read as {format}", source.name);
-            return Err(Failure::failed(what));
-        }
         if open.is_empty() {
-            return Err(nothing_read(&source.name, findings.len()));
+            let nothing = format!("{}: no conversation found, read as {format}", source.name);
+            return Err(match findings.len() {
+                0 => Failure::failed(nothing),
+                findings => nothing_read(&source.name, findings),
+            });
         }
         self.made.extend(open.into_iter().map(|(id, builder)| MadeCard::of(builder, id)));
         Ok(findings)
     }
 
-    fn cards(&mut self, source: &mut Source) -> Result<Vec<Finding>, Failure> {
+    fn cards(&mut self, source: &mut Source) -> Result<Vec<Finding>> {
         let text = source.text(CARDS_BYTES_MAX)?;
         for card in serde_json::Deserializer::from_str(&text).into_iter::<Card>() {
             // The error message may contain text of the card.
@@ -248,7 +248,7 @@ fn nothing_read(name: &str, findings: usize) -> Failure {
     Failure::failed(format!("{name}: nothing could be read: {findings}"))
 }
 
-fn print_checks(made: &[MadeCard], gate: &Gate) -> Result<bool, Failure> {
+fn print_checks(made: &[MadeCard], gate: &Gate) -> Result<bool> {
     let mut all_hold = true;
     for (at, made) in made.iter().enumerate() {
         let checks = checklist(&made.card, made.opening.as_ref(), gate);

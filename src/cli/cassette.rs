@@ -1,6 +1,6 @@
 //! `annalist cassette`: imports recorded answers.
 
-use super::output::{self, Failure, counted};
+use super::output::{self, Result, counted};
 use super::settings;
 use crate::adapters::files;
 use crate::adapters::walk::walk;
@@ -9,14 +9,8 @@ use crate::pipeline::import::{AnswerFile, Imported, MODEL_UNKNOWN, import};
 use clap::Subcommand;
 use std::path::{Path, PathBuf};
 
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Create a cassette from answer files, one per conversation
     #[command(after_help = "\
 An answer file is JSON: {\"transcript\": PATH, \"conversation\": ID or null, \"arguments\": {…}}. \
@@ -41,9 +35,9 @@ Example:
     },
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn run(command: Command, file: Option<&Path>) -> Result<()> {
     let config = settings::load(file)?;
-    let Command::Import { answers, transcripts, to, model } = args.command;
+    let Command::Import { answers, transcripts, to, model } = command;
     let (files, problems) = walk(&answers);
     let mut failed = !problems.is_empty();
     for (path, error) in problems {

@@ -4,7 +4,8 @@ use super::arguments::{note_unknown, one, prefix};
 use super::memory::folder::{after_plan, before_plan, finish_forgetting};
 use super::model_args::{self, AdjudicationArgs, AskedPairs, CallUsage};
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, Row, YELLOW, counted, json_row, remark, short, shorten,
+    self, BOLD, DIM, Failure, GREEN, RED, Result, Row, YELLOW, counted, json_row, remark, short,
+    shorten,
 };
 use super::settings;
 use crate::adapters::{clock, process};
@@ -121,11 +122,6 @@ impl NamespaceResult {
         let is_something = |it: &PlannedConsolidation| !it.plan.is_empty() || it.usage.was_used();
         self.problem.is_some() || self.planned.as_ref().is_some_and(is_something)
     }
-
-    /// True if something is to be said although nothing was done, as without a reachable model.
-    fn has_findings(&self) -> bool {
-        self.planned.as_ref().is_some_and(|it| !it.findings.is_empty())
-    }
 }
 
 json_row! {
@@ -171,30 +167,28 @@ pub(super) struct UndonePlan {
     records: u64,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
-    settings::runtime()?.block_on(async {
-        if let Some(Command::Log { namespace, json }) = &args.command {
-            return log(&store, namespace.as_deref(), *json).await;
+    if let Some(Command::Log { namespace, json }) = &args.command {
+        return log(&store, namespace.as_deref(), *json).await;
+    }
+    if let Some(id) = &args.undo {
+        return undo(&consolidator(store, None), &config, id, args.json).await;
+    }
+    if let Some(id) = &args.redo {
+        let stored = undone(&store, id).await?;
+        if redo(&consolidator(store.clone(), None), &config, &stored).await? {
+            return Ok(());
         }
-        if let Some(id) = &args.undo {
-            return undo(&consolidator(store, None), &config, id, args.json).await;
-        }
-        if let Some(id) = &args.redo {
-            let stored = undone(&store, id).await?;
-            if redo(&consolidator(store.clone(), None), &config, &stored).await? {
-                return Ok(());
-            }
-        }
-        if !args.dry_run {
-            finish_forgetting(&store, &config).await?;
-        }
-        let adjudicator = args.adjudication.adjudicator(&config, &store, args.dry_run).await?;
-        consolidate(&consolidator(store, adjudicator), &config, args).await
-    })
+    }
+    if !args.dry_run {
+        finish_forgetting(&store, &config).await?;
+    }
+    let adjudicator = args.adjudication.adjudicator(&config, &store, args.dry_run).await?;
+    consolidate(&consolidator(store, adjudicator), &config, args).await
 }
 
-async fn undone(store: &Store, id: &str) -> Result<StoredPlan, Failure> {
+async fn undone(store: &Store, id: &str) -> Result<StoredPlan> {
     let stored = one(store.plan(prefix(id)?).await?, "plan", id)?;
     if stored.undone_at.is_none() {
         let plan = short(&stored.plan.id);
@@ -204,11 +198,7 @@ async fn undone(store: &Store, id: &str) -> Result<StoredPlan, Failure> {
 }
 
 /// Returns true if the plan is a verdict, which is in force again; false if its records are to be consolidated again.
-async fn redo(
-    consolidator: &Consolidator,
-    config: &Config,
-    stored: &StoredPlan,
-) -> Result<bool, Failure> {
+async fn redo(consolidator: &Consolidator, config: &Config, stored: &StoredPlan) -> Result<bool> {
     let (plan, namespace) = (short(&stored.plan.id), &*stored.plan.namespace);
     before_plan(&consolidator.store, config, namespace).await?;
     let why = match consolidator.redo(stored).await? {
@@ -234,11 +224,7 @@ pub(super) fn consolidator(store: Store, adjudicator: Option<Arc<Adjudicator>>) 
     Consolidator { store, holder, clock: clock::now, waits: true, adjudicator }
 }
 
-async fn consolidate(
-    consolidator: &Consolidator,
-    config: &Config,
-    args: &Args,
-) -> Result<(), Failure> {
+async fn consolidate(consolidator: &Consolidator, config: &Config, args: &Args) -> Result<()> {
     note_unknown(&consolidator.store, args.namespace.as_deref()).await?;
     let mut results = Vec::new();
     for namespace in namespaces(consolidator, args.namespace.as_deref()).await? {
@@ -251,7 +237,9 @@ async fn consolidate(
         }
     }
     if args.namespace.is_none() {
-        results.retain(|it| it.is_something() || it.has_findings());
+        // Without a reachable model, something is to be said although nothing was done.
+        let has_findings = |it: &PlannedConsolidation| !it.findings.is_empty();
+        results.retain(|it| it.is_something() || it.planned.as_ref().is_some_and(has_findings));
     }
     match args.json {
         true => output::json(&results.iter().map(PlanRow::of).collect::<Vec<_>>())?,
@@ -276,10 +264,7 @@ async fn consolidate(
 }
 
 /// Returns the named namespace, or all with waiting records and, with a model, open pairs.
-async fn namespaces(
-    consolidator: &Consolidator,
-    named: Option<&str>,
-) -> Result<BTreeSet<String>, Failure> {
+async fn namespaces(consolidator: &Consolidator, named: Option<&str>) -> Result<BTreeSet<String>> {
     if let Some(namespace) = named {
         return Ok(BTreeSet::from([namespace.to_owned()]));
     }
@@ -296,7 +281,7 @@ pub(super) async fn one_namespace(
     consolidator: &Consolidator,
     namespace: &str,
     dry_run: bool,
-) -> Result<Vec<NamespaceResult>, Failure> {
+) -> Result<Vec<NamespaceResult>> {
     let mut all = Vec::new();
     // Terminates because each plan handles records that no earlier one did.
     loop {
@@ -338,11 +323,7 @@ fn problem(namespace: &str, outcome: &ConsolidationOutcome) -> String {
     format!("namespace `{namespace}`: {why}")
 }
 
-pub(super) fn print(
-    results: &[NamespaceResult],
-    dry_run: bool,
-    style: OutputStyle,
-) -> Result<(), Failure> {
+pub(super) fn print(results: &[NamespaceResult], dry_run: bool, style: OutputStyle) -> Result<()> {
     for it in results {
         if let (Some(planned), None) = (&it.planned, &it.problem)
             && !planned.plan.is_empty()
@@ -357,7 +338,7 @@ pub(super) fn print(
 }
 
 /// Notes that no record waits, and the records that undone plans set aside.
-async fn note_nothing(store: &Store, namespace: Option<&str>) -> Result<(), Failure> {
+async fn note_nothing(store: &Store, namespace: Option<&str>) -> Result<()> {
     let aside = store.set_aside(namespace).await?;
     let every = if aside.is_empty() { "every record" } else { "every other record" };
     let lines = aside.iter().map(|(plan, records)| {
@@ -424,12 +405,7 @@ pub(super) fn notes(results: &[NamespaceResult]) {
     }
 }
 
-async fn undo(
-    consolidator: &Consolidator,
-    config: &Config,
-    id: &str,
-    as_json: bool,
-) -> Result<(), Failure> {
+async fn undo(consolidator: &Consolidator, config: &Config, id: &str, as_json: bool) -> Result<()> {
     let stored = one(consolidator.store.plan(prefix(id)?).await?, "plan", id)?;
     let namespace = stored.plan.namespace.as_str();
     if stored.undone_at.is_some() {
@@ -484,18 +460,14 @@ async fn undo(
     }
 }
 
-async fn log(store: &Store, namespace: Option<&str>, as_json: bool) -> Result<(), Failure> {
+async fn log(store: &Store, namespace: Option<&str>, as_json: bool) -> Result<()> {
     note_unknown(store, namespace).await?;
     let rows: Vec<AppliedPlan> =
         store.plans(namespace).await?.iter().map(AppliedPlan::of).collect();
     output::rows(&rows, as_json, "no plans applied: `annalist consolidate` applies one")
 }
 
-fn print_plan(
-    planned: &PlannedConsolidation,
-    dry_run: bool,
-    style: OutputStyle,
-) -> Result<(), Failure> {
+fn print_plan(planned: &PlannedConsolidation, dry_run: bool, style: OutputStyle) -> Result<()> {
     let plan = &planned.plan;
     let what = if dry_run { "would be consolidated" } else { "consolidated" };
     let records = counted(plan.operations.len() as u64, "record");
@@ -540,7 +512,7 @@ fn print_plan(
 }
 
 /// Prints both sides of an open pair, each with the ID of a record of it.
-fn print_open(planned: &PlannedConsolidation, open: &LeftOpen) -> Result<(), Failure> {
+fn print_open(planned: &PlannedConsolidation, open: &LeftOpen) -> Result<()> {
     let operations = planned.plan.operations.iter();
     let home =
         operations.filter(|it| it.record == open.record).find_map(|it| it.disposition.home());
@@ -573,7 +545,7 @@ fn suspected(open: &[LeftOpen]) -> impl Iterator<Item = &LeftOpen> {
     open.iter().filter(|it| it.rule != RELATED && !is_partly(&it.rule))
 }
 
-fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Result<(), Failure> {
+fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Result<()> {
     let claim = &operation.facts.claim;
     let text = shorten(claim.headline(), LINE_LETTERS);
     let kind = claim.kind().name();

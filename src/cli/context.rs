@@ -2,8 +2,8 @@
 //! decisions in a file for all agents.
 
 use super::init::{self, Change};
-use super::memory::folder::no_directory;
-use super::output::{self, Failure};
+use super::memory::folder::{no_directory, project_directory, unreadable};
+use super::output::{self, Failure, Result};
 use super::session_input::StoredSession;
 use super::settings;
 use crate::adapters::files;
@@ -61,7 +61,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let named = args.budget.as_deref().map(budget).transpose()?;
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
@@ -71,15 +71,13 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let budget = named.or_else(|| kept.map(Budget::of)).unwrap_or_default();
     let mut shown = Material::default();
     if let Some(directory) = &directory {
-        let read = directory.read(query.is_some());
-        let ShownFiles { files, skipped } = read.map_err(|error| {
-            Failure::failed(format!("{}: cannot be read: {error}", path(directory)))
-        })?;
+        let read = directory.read(query.is_some()).map_err(output::unreadable(path(directory)));
+        let ShownFiles { files, skipped } = read?;
         say_skipped(&skipped);
         shown = material(&files, query, &gate);
     }
     if let Some(id) = &args.session {
-        add_session(&mut shown, id, &config, &gate)?;
+        add_session(&mut shown, id, &config, &gate).await?;
     }
     let block = assemble(&shown, &budget, &gate);
     if block.text.is_empty() {
@@ -95,7 +93,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
-fn budget(text: &str) -> Result<Budget, Failure> {
+fn budget(text: &str) -> Result<Budget> {
     let (budget, findings) = Budget::parse(text);
     for finding in findings {
         if finding.severity > Severity::Info {
@@ -123,13 +121,8 @@ pub(super) fn say_skipped(skipped: &[(String, &'static str)]) {
     output::notes(skipped.iter().map(line), LISTED_MAX, "more files were left out");
 }
 
-fn add_session(
-    shown: &mut Material,
-    id: &str,
-    config: &Config,
-    gate: &Gate,
-) -> Result<(), Failure> {
-    let stored = StoredSession::find(id, config, None)?;
+async fn add_session(shown: &mut Material, id: &str, config: &Config, gate: &Gate) -> Result<()> {
+    let stored = StoredSession::find(id, config, None).await?;
     let rules = DialogRules { gate, limits: config.dialog };
     let block = stored.dialog.block(&stored.records.iter().collect::<Vec<_>>(), rules);
     shown.dialog = Some(block.text).filter(|text| !text.is_empty());
@@ -138,15 +131,11 @@ fn add_session(
     Ok(())
 }
 
-pub(super) fn directory(dir: Option<&Path>) -> Result<Option<ProjectDirectory>, Failure> {
+pub(super) fn directory(dir: Option<&Path>) -> Result<Option<ProjectDirectory>> {
     let found = match dir {
-        Some(dir) => MemoryFolder::find(dir),
-        None => MemoryFolder::find_above(Path::new("."), settings::home().as_deref()),
+        Some(dir) => MemoryFolder::find(dir).map_err(|error| unreadable(dir, &error))?,
+        None => project_directory(Path::new("."))?,
     };
-    let found = found.map_err(|error| {
-        let place = dir.unwrap_or(Path::new(".")).display();
-        Failure::usage(format!("{place}: cannot be read: {error}"))
-    })?;
     Ok(found.map(ProjectDirectory::new))
 }
 
@@ -201,7 +190,7 @@ pub(super) struct PublishReport {
     omitted: usize,
 }
 
-pub(super) fn publish(args: &PublishArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn publish(args: &PublishArgs, file: Option<&Path>) -> Result<()> {
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
     let Some(directory) = directory(args.dir.as_deref())? else {
@@ -217,8 +206,7 @@ pub(super) fn publish(args: &PublishArgs, file: Option<&Path>) -> Result<(), Fai
     }
     let path = target(&directory, args)?;
     let shown = args.file.display();
-    let unreadable = |error: io::Error| Failure::failed(format!("{shown}: {error}"));
-    let there = files::read_if_exists(&path).map_err(unreadable)?;
+    let there = files::read_if_exists(&path).map_err(|error| unreadable(&args.file, &error))?;
     let before = there.clone().unwrap_or_default();
     let text = for_agents(block.text.as_str());
     let text = Some(text.as_str()).filter(|text| !args.remove && !text.is_empty());
@@ -260,11 +248,11 @@ pub(super) fn publish(args: &PublishArgs, file: Option<&Path>) -> Result<(), Fai
     output::fail_if(changed && args.check)
 }
 
-fn block(directory: &ProjectDirectory, args: &PublishArgs, gate: &Gate) -> Result<Block, Failure> {
+fn block(directory: &ProjectDirectory, args: &PublishArgs, gate: &Gate) -> Result<Block> {
     let budget = budget(&args.budget)?;
-    let ShownFiles { files, skipped } = directory.read(false).map_err(|error| {
-        Failure::failed(format!("{}: {error}", directory.folder.path().display()))
-    })?;
+    let read = directory.read(false);
+    let ShownFiles { files, skipped } =
+        read.map_err(|error| unreadable(directory.folder.path(), &error))?;
     let kinds = [FileKind::ActiveContext, FileKind::Patterns, FileKind::Decision, FileKind::Other];
     let feeds = |path: &str| kinds.contains(&FileKind::of_path(path));
     if let Some((path, why)) = skipped.iter().find(|(path, _)| feeds(path) && !args.remove) {
@@ -284,7 +272,7 @@ const TEXTS: [&str; 7] = ["md", "mdc", "mdx", "markdown", "txt", "rst", "adoc"];
 
 /// Resolves a file in the project's folder; links must not leave it. Git's own files and the memory directory have no
 /// block, but `--remove` takes one out of them.
-fn target(directory: &ProjectDirectory, args: &PublishArgs) -> Result<PathBuf, Failure> {
+fn target(directory: &ProjectDirectory, args: &PublishArgs) -> Result<PathBuf> {
     let (file, root) = (&args.file, directory.folder.project());
     let no_text = || {
         let expected = "expected a text that agents read, such as AGENTS.md";

@@ -1,7 +1,7 @@
 //! `annalist conversation`: what a model sees of a conversation under a memory strategy.
 
 use super::model_args::{SummaryArgs, asked_line};
-use super::output::{self, BOLD, Failure, YELLOW, count, counted, numbers, rules};
+use super::output::{self, BOLD, Failure, Result, YELLOW, count, counted, numbers, rules};
 use super::session_input::{Heard, Source, StoredSession, note_private};
 use super::settings;
 use crate::config::Config;
@@ -76,13 +76,13 @@ pub(super) struct Args {
     memory: bool,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let config = settings::load(file)?;
     let mut conversation = Conversation::begun(args, &config)?;
     match (&args.session, &args.file) {
         (Some(id), _) => {
             let mut each = |entry: &_, format| conversation.entry(entry, format);
-            let stored = StoredSession::find(id, &config, Some(&mut each))?;
+            let stored = StoredSession::find(id, &config, Some(&mut each)).await?;
             conversation.session = Some(stored.session);
         }
         (None, Some(path)) => conversation.read(path)?,
@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     }
     conversation.check()?;
     if args.summaries.is_named() {
-        conversation.summarise(&config)?;
+        conversation.summarise(&config).await?;
     }
     let Conversation { memory, left_out, .. } = conversation;
     let mut messages = memory.messages();
@@ -134,7 +134,7 @@ struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    fn begun(args: &'a Args, config: &Config) -> Result<Conversation<'a>, Failure> {
+    fn begun(args: &'a Args, config: &Config) -> Result<Conversation<'a>> {
         let otherwise = args.entity.as_ref().map(|_| MemoryType::Entity);
         let kind = args.strategy.or(otherwise).unwrap_or(config.conversation.strategy);
         let limits = config.conversation.limits;
@@ -157,7 +157,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Checks the flags against the memory, which may have been loaded from a file.
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<()> {
         let (args, kind) = (self.args, self.memory.kind());
         let wrong = if self.is_saved && (args.strategy.is_some() || args.limit.is_some()) {
             "a saved memory has its own strategy and limit: omit --strategy and --limit".to_owned()
@@ -188,26 +188,24 @@ impl<'a> Conversation<'a> {
     }
 
     /// Adds the buffered messages; a model writes due summaries.
-    fn summarise(&mut self, config: &Config) -> Result<(), Failure> {
+    async fn summarise(&mut self, config: &Config) -> Result<()> {
         let store = settings::open_store(config, OpenMode::Create)?;
-        settings::runtime()?.block_on(async {
-            let session = self.session.as_ref();
-            let mut summariser = self.args.summaries.summariser(config, &store, session).await?;
-            // The summary of a saved memory may already be due.
+        let session = self.session.as_ref();
+        let mut summariser = self.args.summaries.summariser(config, &store, session).await?;
+        // The summary of a saved memory may already be due.
+        self.summary(&mut summariser).await?;
+        for message in std::mem::take(&mut self.waiting) {
+            self.add(message);
             self.summary(&mut summariser).await?;
-            for message in std::mem::take(&mut self.waiting) {
-                self.add(message);
-                self.summary(&mut summariser).await?;
-            }
-            if summariser.usage.questions > 0 {
-                let about = counted(summariser.shown, "message");
-                output::note(&asked_line(&about, &summariser.usage));
-            }
-            Ok(())
-        })
+        }
+        if summariser.usage.questions > 0 {
+            let about = counted(summariser.shown, "message");
+            output::note(&asked_line(&about, &summariser.usage));
+        }
+        Ok(())
     }
 
-    async fn summary(&mut self, summariser: &mut Summariser) -> Result<(), Failure> {
+    async fn summary(&mut self, summariser: &mut Summariser) -> Result<()> {
         match summariser.summarise(&mut self.memory).await? {
             Summarised::Done => {}
             Summarised::Empty => {
@@ -224,7 +222,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn read(&mut self, path: &Path) -> Result<(), Failure> {
+    fn read(&mut self, path: &Path) -> Result<()> {
         let (format, only) = (self.args.format, self.args.only.as_deref());
         let mut source = Source::open(path, "a transcript")?;
         let name = source.name.clone();
@@ -275,7 +273,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Reads a saved memory, or messages with metadata or token counts; false if the file has neither.
-    fn messages_or_memory(&mut self, source: &mut Source) -> Result<bool, Failure> {
+    fn messages_or_memory(&mut self, source: &mut Source) -> Result<bool> {
         let head = source.head();
         let is_memory = head.trim_start().starts_with('{') && head.contains("\"memory_type\"");
         let text = source.text(HANDED_BYTES_MAX as u64)?;
@@ -322,7 +320,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-fn print(messages: &[Message]) -> Result<(), Failure> {
+fn print(messages: &[Message]) -> Result<()> {
     let block = |it: &Message| format!("{BOLD}{}:{BOLD:#} {}", it.role.name(), it.content.as_str());
     let blocks: Vec<String> = messages.iter().map(block).collect();
     if blocks.is_empty() { Ok(()) } else { output::line(&blocks.join("\n\n")) }
@@ -333,7 +331,7 @@ fn shown(messages: &[Message]) -> MessageCount {
     MessageCount { messages: messages.len() as u64, tokens }
 }
 
-fn print_account(account: &MessageAccount, messages: &[Message]) -> Result<(), Failure> {
+fn print_account(account: &MessageAccount, messages: &[Message]) -> Result<()> {
     let mut table = output::table(&["what", "messages", "tokens"]);
     for (name, MessageCount { messages, tokens }) in [
         ("read", account.read),

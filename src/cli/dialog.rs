@@ -1,6 +1,6 @@
 //! `annalist dialog`: the last few turns of a dialog in prompt form.
 
-use super::output::{self, DIM, Failure, counted, json_row};
+use super::output::{self, DIM, Failure, Result, counted, json_row};
 use super::session_input::{EntrySink, Heard, Source, StoredSession};
 use super::settings;
 use crate::dialog_summary::{
@@ -14,7 +14,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Expected content of standard input, for error messages.
 const EXPECTED: &str = "a transcript, or turns as JSON: {\"turns\": [{\"user_intent\", …}]}";
 const LINE_LETTERS: usize = 100;
 const LISTED_MAX: usize = 20;
@@ -93,7 +92,7 @@ fn tokens() -> impl TypedValueParser<Value = Tokens> {
     clap::value_parser!(Tokens).range(i64::from(DIALOG_TOKENS_MIN)..)
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
     let mut limits = config.dialog;
@@ -107,7 +106,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             // Reads evicted turns again.
             let mut each = |entry: &_, _: Format| dialog.push(entry, rules);
             let each: EntrySink<'_> = &mut each;
-            let stored = StoredSession::find(id, &config, (!is_kept).then_some(each))?;
+            let stored = StoredSession::find(id, &config, (!is_kept).then_some(each)).await?;
             if is_kept {
                 dialog.kept = stored.dialog;
             }
@@ -142,7 +141,7 @@ fn read(
     format: Option<Format>,
     rules: DialogRules<'_>,
     findings: &mut Vec<Finding>,
-) -> Result<Vec<Dialog>, Failure> {
+) -> Result<Vec<Dialog>> {
     let mut source = Source::open(path, EXPECTED)?;
     if source.is_private {
         return Ok(Vec::new());
@@ -180,7 +179,7 @@ fn read(
     Ok(dialogs)
 }
 
-fn print_check(dialog: &Dialog, rules: DialogRules<'_>, again: bool) -> Result<(), Failure> {
+fn print_check(dialog: &Dialog, rules: DialogRules<'_>, again: bool) -> Result<()> {
     let block = dialog.block(rules);
     let all = dialog.all.turns(unlimited(rules));
     let mut table = output::table(&["turn", "tokens", "state", "line"]);

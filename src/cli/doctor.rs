@@ -1,6 +1,6 @@
 //! `annalist doctor`: checks the endpoint, the settings and the store.
 
-use super::output::{self, DIM, Failure, GREEN, RED, YELLOW, json_row};
+use super::output::{self, DIM, Failure, GREEN, RED, Result, YELLOW, json_row};
 use super::{model_args, settings};
 use crate::adapters::clock;
 use crate::config::{Config, Price};
@@ -69,17 +69,16 @@ json_row! {
     }
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let config = settings::load(file)?;
     let model = args.model.clone().unwrap_or_else(|| config.model.model.clone());
     let endpoint = model_args::endpoint(&config)?;
-    let runtime = settings::runtime()?;
     let mut lines = Lines { all: Vec::new(), printed: !args.json, failed: None };
     lines.add(Line::new("settings", None, config.source.clone()));
     let price = price(&config, &model);
     let is_priced = price.check.ok != Some(false);
     lines.add(price);
-    let probe = runtime.block_on(probe(&endpoint, &model, |probe| match probe.checks.last() {
+    let probe = probe(&endpoint, &model, |probe| match probe.checks.last() {
         None => {
             let reached = match &probe.reply_model {
                 Some(name) => format!("{} as {name}", probe.reachable.detail),
@@ -93,22 +92,23 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             let detail = format!("{} ({} ms)", check.detail, check.millis);
             lines.add(Line::new(name, Some(check.ok), detail));
         }
-    }));
+    })
+    .await;
     let mut usable = false;
     if let Some(best) = probe.best {
         let detail = format!("{} is the best output mode", best.name());
         lines.add(Line::new(MODE, Some(true), detail));
-        let found = runtime.block_on(trial(&config, &endpoint, &model, best));
+        let found = trial(&config, &endpoint, &model, best).await;
         usable = found.is_ok();
         let detail = found.err().unwrap_or_else(|| "found the decision in three lines".to_owned());
         lines.add(Line::new("extraction", Some(usable), detail));
     }
-    let store = runtime.block_on(store(&config, &probe, &model));
+    let store = store(&config, &probe, &model).await;
     let model = model_args::masked(&model);
     usable &= is_priced && store.check.ok != Some(false);
     let store_name = store.check.detail.clone();
     lines.add(store);
-    runtime.block_on(twins(&config)).into_iter().for_each(|line| lines.add(line));
+    twins(&config).await.into_iter().for_each(|line| lines.add(line));
     lines.failed.map_or(Ok(()), Err)?;
     if args.json {
         output::json(&DoctorReport {
@@ -209,7 +209,7 @@ async fn twins(config: &Config) -> Option<Line> {
     Some(Line::new("namespaces", None, what))
 }
 
-fn print(line: &Line) -> Result<(), Failure> {
+fn print(line: &Line) -> Result<()> {
     let mark = match line.check.ok {
         Some(true) => format!("{GREEN}✓{GREEN:#}"),
         Some(false) => format!("{RED}✗{RED:#}"),

@@ -1,7 +1,7 @@
 //! `annalist enqueue`: adds transcripts to the queue for workers. Calls no model.
 
 use super::namespace::warn_of_twin;
-use super::output::{self, DIM, Failure, RED, counted};
+use super::output::{self, DIM, Failure, RED, Result, counted};
 use super::session_input::read_stdin;
 use super::settings;
 use crate::adapters::clock;
@@ -18,7 +18,6 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 const EXPECTED: &str = "a slice as JSON (`annalist schema slice.v1.json`) or a transcript";
-/// Maximum sessions to list; the rest are counted.
 const LISTED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -62,8 +61,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
-    let json = args.json;
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let from_stdin = args.paths.iter().any(|path| path.as_os_str() == "-");
     if from_stdin && args.paths.len() > 1 {
         return Err(Failure::usage(
@@ -72,14 +70,14 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     }
     let input = from_stdin.then(|| read_stdin(EXPECTED)).transpose()?;
     let config = settings::load(file)?;
-    let enqueuer = enqueuer(&config, args.model.as_deref())?;
-    let runtime = settings::runtime()?;
-    let store = settings::open_store(&config, OpenMode::Existing)?;
+    let store = settings::open_store(&config, OpenMode::Create)?;
+    let model = args.model.as_deref().unwrap_or(&config.model.model);
+    let enqueuer = enqueuer_of(&config, store.clone(), model);
     let named = args.namespace.as_deref().or(config.namespace.as_deref());
-    runtime.block_on(warn_of_twin(&store, named))?;
+    warn_of_twin(&store, named).await?;
     let how = EnqueueOptions {
-        session: args.session,
-        namespace: args.namespace,
+        session: args.session.clone(),
+        namespace: args.namespace.clone(),
         priority: args.priority,
         flush: args.flush,
         format: args.format,
@@ -89,12 +87,10 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
         Some(bytes) => IntakeSource::Bytes("-".to_owned(), bytes),
         None => IntakeSource::Paths(args.paths.clone()),
     };
-    let taken = enqueuer.enqueue_files(input, how, CancellationToken::new());
-    let taken = runtime.block_on(taken)?;
-    if json {
-        output::json(&taken)?
-    } else {
-        print(&taken)?
+    let taken = enqueuer.enqueue_files(input, how, CancellationToken::new()).await?;
+    match args.json {
+        true => output::json(&taken)?,
+        false => print(&taken)?,
     }
     output::note_files(&taken.problems, &taken.empty, &taken.files_not_read);
     output::note_places(&taken.places);
@@ -102,9 +98,9 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
         forgotten(taken.forgotten);
     }
     super::vault::note(taken.copies_evicted, taken.copies_failed);
-    let depth = runtime.block_on(store.depth(clock::now()))?;
+    let depth = store.depth(clock::now()).await?;
     super::status::dead(&depth).iter().for_each(|line| output::note(line));
-    let mut runs = runtime.block_on(store.failed_runs())?;
+    let mut runs = store.failed_runs().await?;
     runs.retain(|run| taken.sessions.iter().any(|it| it.session == run.session));
     if depth.dead_jobs() < runs.len() as u64 {
         note_failed(&runs, &args.paths);
@@ -132,7 +128,6 @@ fn note_failed(runs: &[FailedRun], paths: &[PathBuf]) {
     output::note(&format!("  annalist replay --retry-failed {}", paths.join(" ")));
 }
 
-/// Notes the number of sessions that were skipped because they were forgotten.
 pub(super) fn forgotten(sessions: u64) {
     output::note(&format!(
         "{} erased by `annalist forget` and skipped; --also-forgotten reads them again",
@@ -140,18 +135,13 @@ pub(super) fn forgotten(sessions: u64) {
     ));
 }
 
-/// Creates the enqueuer for workers that call `model`, or else the model of the settings.
-pub(super) fn enqueuer(config: &Config, model: Option<&str>) -> Result<Arc<Enqueuer>, Failure> {
-    let store = settings::open_store(config, OpenMode::Create)?;
-    Ok(enqueuer_of(config, store, model.unwrap_or(&config.model.model)))
-}
-
+/// Creates the enqueuer for workers that call `model`.
 pub(super) fn enqueuer_of(config: &Config, store: Store, model: &str) -> Arc<Enqueuer> {
     let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };
     Arc::new(Enqueuer::new(config, model, gather, store, clock::now))
 }
 
-fn print(taken: &IntakeReport) -> Result<(), Failure> {
+fn print(taken: &IntakeReport) -> Result<()> {
     let changed = |session: &&SessionIntake| session.entries > 0 || session.jobs > 0;
     let sessions: Vec<&SessionIntake> = taken.sessions.iter().filter(changed).collect();
     sessions.iter().take(LISTED_MAX).try_for_each(|session| output::line(&line(session)))?;

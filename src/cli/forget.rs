@@ -3,7 +3,7 @@
 use super::arguments::{is_agreed, one, prefix, session, unknown_namespace};
 use super::consolidate::consolidator;
 use super::memory::folder::{UNSCRUBBED, directories, finish_forgetting, note_files};
-use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, in_pages, short};
+use super::output::{self, BOLD, DIM, Failure, Result, YELLOW, counted, in_pages, short};
 use super::settings;
 use crate::adapters::process;
 use crate::config::namespace_name;
@@ -17,7 +17,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 
-/// Maximum memories and files to list; the rest are counted.
 const LISTED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -74,61 +73,59 @@ pub(super) struct ForgetReport<'a> {
     proof: &'a ErasureProof,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
     let consolidator = consolidator(store, None);
-    settings::runtime()?.block_on(async {
-        let unfinished = match args.dry_run {
-            true => Vec::new(),
-            false => finish_forgetting(&consolidator.store, &config).await?,
-        };
-        let found = what(&consolidator, args).await;
-        if found.is_err() && was_forgotten(&consolidator.store, args, &unfinished).await? {
-            return Ok(());
-        }
-        let (namespace, what) = found?;
-        let found = consolidator.plan_forgetting(&namespace, &what).await?;
-        let is_nothing = found.is_empty();
-        let store = &consolidator.store;
-        if is_nothing
-            && !store.has_namespace(&namespace).await?
-            && !store.had_namespace(&namespace).await?
-        {
-            return Err(unknown_namespace(store, &namespace).await?);
-        }
-        if args.dry_run {
-            return in_pages(|| preview(&found, args.json));
-        }
-        if is_nothing {
-            output::note(&format!("namespace `{namespace}`: nothing to forget"));
-            return Ok(());
-        }
-        if !args.yes && !is_wanted(&found)? {
-            output::note("nothing was erased");
-            return Ok(());
-        }
-        let directories = directories(&consolidator.store, &config)?;
-        match directories.forget(&consolidator, &found, &what).await? {
-            Forgotten::Done(ForgetResult { erased, proof, synced }) => {
-                note_files(&directories, &synced)?;
-                print(&erased, &proof, args.json)?;
-                elsewhere(&consolidator, &namespace).await?;
-                if proof.unscrubbed {
-                    output::note(&format!("{YELLOW}{UNSCRUBBED}{YELLOW:#}"));
-                }
-                output::fail_if(proof.unscrubbed)
+    let unfinished = match args.dry_run {
+        true => Vec::new(),
+        false => finish_forgetting(&consolidator.store, &config).await?,
+    };
+    let found = what(&consolidator, args).await;
+    if found.is_err() && was_forgotten(&consolidator.store, args, &unfinished).await? {
+        return Ok(());
+    }
+    let (namespace, what) = found?;
+    let found = consolidator.plan_forgetting(&namespace, &what).await?;
+    let is_nothing = found.is_empty();
+    let store = &consolidator.store;
+    if is_nothing
+        && !store.has_namespace(&namespace).await?
+        && !store.had_namespace(&namespace).await?
+    {
+        return Err(unknown_namespace(store, &namespace).await?);
+    }
+    if args.dry_run {
+        return in_pages(async { preview(&found, args.json) }).await;
+    }
+    if is_nothing {
+        output::note(&format!("namespace `{namespace}`: nothing to forget"));
+        return Ok(());
+    }
+    if !args.yes && !is_wanted(&found)? {
+        output::note("nothing was erased");
+        return Ok(());
+    }
+    let directories = directories(&consolidator.store, &config)?;
+    match directories.forget(&consolidator, &found, &what).await? {
+        Forgotten::Done(ForgetResult { erased, proof, synced }) => {
+            note_files(&directories, &synced)?;
+            print(&erased, &proof, args.json)?;
+            elsewhere(&consolidator, &namespace).await?;
+            if proof.unscrubbed {
+                output::note(&format!("{YELLOW}{UNSCRUBBED}{YELLOW:#}"));
             }
-            Forgotten::Busy => Err(output::busy(&[&namespace])),
-            Forgotten::Moved(ids) => Err(Failure::failed(format!(
-                "namespace `{namespace}`: {} changed meanwhile; nothing was erased, try again",
-                counted(ids.len() as u64, "memory")
-            ))),
+            output::fail_if(proof.unscrubbed)
         }
-    })
+        Forgotten::Busy => Err(output::busy(&[&namespace])),
+        Forgotten::Moved(ids) => Err(Failure::failed(format!(
+            "namespace `{namespace}`: {} changed meanwhile; nothing was erased, try again",
+            counted(ids.len() as u64, "memory")
+        ))),
+    }
 }
 
 /// True if the session or record of the arguments was erased from one of `namespaces`.
-async fn was_forgotten(store: &Store, args: &Args, namespaces: &[String]) -> Result<bool, Failure> {
+async fn was_forgotten(store: &Store, args: &Args, namespaces: &[String]) -> Result<bool> {
     let (kind, id) = match (&args.session, &args.record) {
         (Some(id), _) => (TagKind::Session, id),
         (_, Some(id)) => (TagKind::Record, id),
@@ -141,7 +138,7 @@ async fn was_forgotten(store: &Store, args: &Args, namespaces: &[String]) -> Res
     Ok(!namespaces.is_empty() && !store.forgotten(kind, prefixes).await?.is_empty())
 }
 
-fn is_wanted(found: &ForgetPlan) -> Result<bool, Failure> {
+fn is_wanted(found: &ForgetPlan) -> Result<bool> {
     let what = format!("{} and everything derived from them", found.erasable.in_words("session"));
     let refusal = format!(
         "{what} would be erased permanently, with no terminal to ask: add --yes, or --dry-run"
@@ -150,7 +147,7 @@ fn is_wanted(found: &ForgetPlan) -> Result<bool, Failure> {
 }
 
 /// Notes directories on other machines that still show the namespace.
-async fn elsewhere(consolidator: &Consolidator, namespace: &str) -> Result<(), Failure> {
+async fn elsewhere(consolidator: &Consolidator, namespace: &str) -> Result<()> {
     for Directory { host, dir } in consolidator.store.directories(namespace).await? {
         if host != process::host() {
             output::note(&format!(
@@ -161,7 +158,7 @@ async fn elsewhere(consolidator: &Consolidator, namespace: &str) -> Result<(), F
     Ok(())
 }
 
-async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, ForgetTarget), Failure> {
+async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, ForgetTarget)> {
     let store = &consolidator.store;
     match (&args.session, &args.record, &args.namespace) {
         (Some(id), ..) => {
@@ -182,7 +179,7 @@ async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, Forge
     }
 }
 
-fn preview(found: &ForgetPlan, as_json: bool) -> Result<(), Failure> {
+fn preview(found: &ForgetPlan, as_json: bool) -> Result<()> {
     let Erasure { sessions, records, changes, .. } = &found.erasure;
     if as_json {
         let ForgetPlan { namespace, erasable, .. } = found;
@@ -208,7 +205,7 @@ fn preview(found: &ForgetPlan, as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(erased: &Erased, proof: &ErasureProof, as_json: bool) -> Result<(), Failure> {
+fn print(erased: &Erased, proof: &ErasureProof, as_json: bool) -> Result<()> {
     if as_json {
         return output::json(&ForgetReport { erased, proof });
     }

@@ -1,8 +1,8 @@
 //! Hand-overs of hooks. They are spooled and enqueued by a separate process, so that no client waits for the store.
 //! Failures stay in the spool; the next hook, `annalist worker` and `annalist status` retry them.
 
-use super::enqueue;
-use super::output::Failure;
+use super::enqueue::enqueuer_of;
+use super::output::{Failure, Result};
 use super::settings;
 use crate::adapters::clock;
 use crate::adapters::hook_folder::GrowingFile;
@@ -12,6 +12,7 @@ use crate::agents::{AnswerEnd, TAIL_BYTES, quoted};
 use crate::config::ENV_PREFIX;
 use crate::domain::Digest;
 use crate::pipeline::{EnqueueOptions, IntakeSource};
+use crate::store::OpenMode;
 use serde::{Deserialize, Serialize};
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -145,7 +146,7 @@ fn command() -> io::Result<Command> {
 }
 
 /// Handles the order on standard input, if there is one, and then the spool.
-pub(super) fn run() -> Result<(), Failure> {
+pub(super) async fn run() -> Result<()> {
     let mut told = Vec::new();
     if !io::stdin().is_terminal() {
         io::stdin().lock().take(ORDER_BYTES_MAX).read_to_end(&mut told)?;
@@ -155,7 +156,7 @@ pub(super) fn run() -> Result<(), Failure> {
         if let Some(answer) = answer {
             answer.wait(&hand_over.transcript);
         }
-        attempt(spool.as_ref(), hand_over);
+        attempt(spool.as_ref(), hand_over).await;
     }
     let Some(spool) = spool else { return Ok(()) };
     // Skips a store after its first failure.
@@ -163,7 +164,7 @@ pub(super) fn run() -> Result<(), Failure> {
     for hand_over in spool.left_behind(clock::now()) {
         let store = (hand_over.environment.clone(), hand_over.project.clone());
         let is_readable = hand_over.transcript.exists();
-        if !failing.contains(&store) && !attempt(Some(&spool), hand_over) && is_readable {
+        if !failing.contains(&store) && !attempt(Some(&spool), hand_over).await && is_readable {
             failing.push(store);
         }
     }
@@ -171,8 +172,8 @@ pub(super) fn run() -> Result<(), Failure> {
 }
 
 /// Enqueues a transcript. Returns false on failure and stores the problem in the spool.
-fn attempt(spool: Option<&Spool>, hand_over: SpooledHandOver) -> bool {
-    let (kept, is_done) = match enqueue(&hand_over) {
+async fn attempt(spool: Option<&Spool>, hand_over: SpooledHandOver) -> bool {
+    let (kept, is_done) = match enqueue(&hand_over).await {
         Ok(true) => (spool.map(|spool| spool.done(&hand_over)), true),
         Ok(false) => return true,
         Err(failure) => {
@@ -187,7 +188,7 @@ fn attempt(spool: Option<&Spool>, hand_over: SpooledHandOver) -> bool {
 }
 
 /// Enqueues a transcript. Returns false to wait for the transcript, or for a process with the hook's settings.
-fn enqueue(hand_over: &SpooledHandOver) -> Result<bool, Failure> {
+async fn enqueue(hand_over: &SpooledHandOver) -> Result<bool> {
     let SpooledHandOver { transcript, session, project, config, environment, .. } = hand_over;
     let is_there = transcript.exists();
     let records = match session {
@@ -212,14 +213,14 @@ fn enqueue(hand_over: &SpooledHandOver) -> Result<bool, Failure> {
         Failure::failed(format!("{}: cannot be entered: {error}", project.display()))
     })?;
     let config = settings::load(config.as_deref())?;
-    let enqueuer = enqueue::enqueuer(&config, None)?;
+    let store = settings::open_store(&config, OpenMode::Create)?;
+    let enqueuer = enqueuer_of(&config, store, &config.model.model);
     let how = EnqueueOptions { flush: hand_over.flush, ..EnqueueOptions::default() };
     let source = match records {
         None => IntakeSource::Paths(vec![transcript.clone()]),
         Some(records) => IntakeSource::Bytes(transcript.display().to_string(), records),
     };
-    let taken = enqueuer.enqueue_files(source, how, CancellationToken::new());
-    let taken = settings::runtime()?.block_on(taken)?;
+    let taken = enqueuer.enqueue_files(source, how, CancellationToken::new()).await?;
     match taken.problems.first() {
         None => Ok(true),
         Some(it) => Err(Failure::failed(format!("{}: {}", it.path, it.problem))),

@@ -3,7 +3,7 @@
 
 use super::context::{directory, say_skipped};
 use super::hand_over::{self, AwaitedAnswer, Order};
-use super::output::{self, Failure};
+use super::output::{self, Failure, Result};
 use super::{settings, status};
 use crate::adapters::clock;
 use crate::adapters::hook_folder::{GrowingFile, HookFolder, client_settings};
@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> ExitCode {
     })
 }
 
-fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode, Failure> {
+fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode> {
     let (input, findings) = Input::read(&stdin()?, event);
     let Some(input) = input else {
         let what: Vec<String> = findings.iter().map(|it| it.detail.to_string()).collect();
@@ -123,7 +123,7 @@ fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(said.exit))
 }
 
-fn notice(config: &Result<Config, Failure>) -> Option<String> {
+fn notice(config: &Result<Config>) -> Option<String> {
     let config = match config {
         Ok(config) => config,
         Err(failure) => return Some(format!("annalist: {}", failure.line)),
@@ -153,8 +153,7 @@ fn notice(config: &Result<Config, Failure>) -> Option<String> {
     (!all.is_empty()).then(|| format!("annalist: {}", all.join("; ")))
 }
 
-/// The result, or a note of the failure.
-fn or_noted<T: Default>(result: Result<T, Failure>) -> T {
+fn or_noted<T: Default>(result: Result<T>) -> T {
     result.unwrap_or_else(|failure| {
         output::note(&failure.line);
         T::default()
@@ -206,7 +205,7 @@ fn read_state(folder: &HookFolder, session: &str) -> (State, Option<Timestamp>) 
     (state, folder.synced_at(session).ok().flatten())
 }
 
-fn context(directory: &ProjectDirectory, config: &Config) -> Result<Redacted, Failure> {
+fn context(directory: &ProjectDirectory, config: &Config) -> Result<Redacted> {
     let budget = Budget::of(directory.settings.token_budget).within_units(OUTPUT_UNITS_MAX);
     let wrong = |error| Failure::failed(format!("the memory directory cannot be read: {error}"));
     let (shown, gate) = (directory.read(false).map_err(wrong)?, Gate::new(&config.pii));
@@ -216,7 +215,7 @@ fn context(directory: &ProjectDirectory, config: &Config) -> Result<Redacted, Fa
 
 /// Reads standard input. Input over the limit is truncated, which makes it invalid JSON. A client that does not close
 /// its end is not waited for.
-fn stdin() -> Result<String, Failure> {
+fn stdin() -> Result<String> {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {
         let mut input = io::stdin().lock().take(STDIN_BYTES_MAX);

@@ -1,7 +1,7 @@
 //! `annalist init`: writes an annalist.toml with every key, and our hooks, tools and commands into client files.
 
 use super::arguments::is_agreed;
-use super::output::{self, Failure};
+use super::output::{self, Failure, Result};
 use super::settings;
 use crate::adapters::files;
 use crate::agents::{CLIENTS, Client, Content, Merged, SETTINGS, changes, has_hook, has_plugin};
@@ -85,7 +85,7 @@ impl Clients {
     }
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
+pub(super) fn run(args: &Args) -> Result<()> {
     let chosen: Vec<_> = CLIENTS.iter().filter(|client| args.clients.has(client.flag)).collect();
     if !chosen.is_empty() {
         let Args { user, remove, yes, .. } = *args;
@@ -123,7 +123,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write_prompts(folder: &Path) -> Result<(), Failure> {
+fn write_prompts(folder: &Path) -> Result<()> {
     let (written, there) = write_built_in(folder).map_err(output::unwritable(folder))?;
     for path in &there {
         output::note(&format!("{} already exists and is unchanged", path.display()));
@@ -151,7 +151,7 @@ pub(super) struct Change {
     pub(super) after: Option<String>,
 }
 
-fn set_up(wanted: &SetUp<'_>) -> Result<(), Failure> {
+fn set_up(wanted: &SetUp<'_>) -> Result<()> {
     let mut all = Vec::new();
     for client in &wanted.clients {
         if !wanted.remove && has_plugin_of(client)? {
@@ -192,7 +192,7 @@ fn set_up(wanted: &SetUp<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failure> {
+fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>> {
     let mut changes: Vec<Change> = Vec::new();
     let is_beside = !wanted.remove && !wanted.user && hooks_beside(client, false)?.is_some();
     for (path, content) in contents(client, wanted.user)? {
@@ -200,7 +200,8 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
             continue;
         }
         if !changes.iter().any(|it| it.path == path) {
-            let before = read(&path)?;
+            let before =
+                files::read_if_exists(&path).map_err(output::unreadable(path.display()))?;
             changes.push(Change { path: path.clone(), after: before.clone(), before });
         }
         let Some(change) = changes.iter_mut().find(|it| it.path == path) else { continue };
@@ -230,22 +231,16 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
                 let problem = "is not ours and is unchanged: move it to set up";
                 return Err(Failure::failed(format!("{name} {problem} {}", client.name)));
             }
-            Merged::NotOurs => output::note(&match content {
-                Content::Servers | Content::ProjectServers | Content::CodexServers
-                    if !wanted.remove =>
-                {
-                    format!(
-                        "{name}: the server `annalist` has another command, or none, and is \
-                         unchanged: rename it there unless it runs annalist"
-                    )
-                }
-                Content::Servers | Content::ProjectServers | Content::CodexServers => format!(
+            Merged::NotOurs => output::note(&match (content.is_server(), wanted.remove) {
+                (true, false) => format!(
+                    "{name}: the server `annalist` has another command, or none, and is \
+                     unchanged: rename it there unless it runs annalist"
+                ),
+                (true, true) => format!(
                     "{name}: the server `annalist` contains what you added and is unchanged: \
                      delete it there if nothing needs it"
                 ),
-                Content::Hooks(_) | Content::OpencodePlugin | Content::Command(..) => {
-                    format!("{name} is not ours and is unchanged")
-                }
+                (false, _) => format!("{name} is not ours and is unchanged"),
             }),
             Merged::Malformed(finding) => {
                 return Err(Failure::failed(format!("{name}: {}", finding.detail)));
@@ -259,14 +254,15 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>, Failur
 const PLUGIN: &str = "runs annalist as a plugin";
 
 /// True if Claude Code's settings enable the plugin, which has its own hooks, tools and commands.
-fn has_plugin_of(client: &Client) -> Result<bool, Failure> {
+fn has_plugin_of(client: &Client) -> Result<bool> {
     if client.flag != "claude-code" {
         return Ok(false);
     }
     let here = project()?.join(client.folder);
     let own = folder_of_user(client).ok().map(|folder| folder.join(SETTINGS));
     let mut all = [here.join(SETTINGS), here.join("settings.local.json")].into_iter().chain(own);
-    Ok(all.any(|path| read(&path).ok().flatten().is_some_and(|it| has_plugin(&it))))
+    Ok(all
+        .any(|path| files::read_if_exists(&path).ok().flatten().is_some_and(|it| has_plugin(&it))))
 }
 
 fn has_hooks(content: Content) -> bool {
@@ -274,7 +270,7 @@ fn has_hooks(content: Content) -> bool {
 }
 
 /// File with annalist's hooks beside those asked for: the user's for a project, the project's for the user.
-fn hooks_beside(client: &Client, user: bool) -> Result<Option<PathBuf>, Failure> {
+fn hooks_beside(client: &Client, user: bool) -> Result<Option<PathBuf>> {
     let here = project()?.join(client.folder);
     let Some(own) = folder_of_user(client).ok().filter(|own| *own != here) else {
         return Ok(None);
@@ -283,7 +279,7 @@ fn hooks_beside(client: &Client, user: bool) -> Result<Option<PathBuf>, Failure>
     let all = client.contents().into_iter().filter(|(_, content)| has_hooks(*content));
     let mut files = all.map(|(path, content)| (folder.join(path), content));
     Ok(files.find_map(|(path, content)| {
-        let text = read(&path).ok()??;
+        let text = files::read_if_exists(&path).ok()??;
         let is_plugin = matches!(content, Content::OpencodePlugin);
         let is_ours =
             if is_plugin { content.remove(&text) == Merged::Removed } else { has_hook(&text) };
@@ -301,40 +297,33 @@ fn note_hooks_beside(client: &Client, user: bool, path: &Path) {
     ));
 }
 
-fn contents(client: &Client, user: bool) -> Result<Vec<(PathBuf, Content)>, Failure> {
+fn contents(client: &Client, user: bool) -> Result<Vec<(PathBuf, Content)>> {
     let root = project()?;
     let folder = if user { folder_of_user(client)? } else { root.join(client.folder) };
     let mut found = Vec::new();
     for (path, content) in client.contents() {
-        match content {
-            Content::ProjectServers if user => output::note(
+        let of_project = matches!(content, Content::ProjectServers);
+        if of_project && user {
+            output::note(
                 "tools for all projects: `claude mcp add --scope user annalist -- annalist mcp`, or \
                  `remove` in place of `add`",
-            ),
-            Content::ProjectServers => found.push((root.join(path), content)),
-            Content::Hooks(_)
-            | Content::Servers
-            | Content::CodexServers
-            | Content::OpencodePlugin
-            | Content::Command(..) => found.push((folder.join(path), content)),
+            );
+        } else {
+            let place = if of_project { &root } else { &folder };
+            found.push((place.join(path), content));
         }
     }
     Ok(found)
 }
 
-fn read(path: &Path) -> Result<Option<String>, Failure> {
-    files::read_if_exists(path)
-        .map_err(|error| Failure::failed(format!("{}: cannot be read: {error}", path.display())))
-}
-
-fn show(change: &Change) -> Result<(), Failure> {
+fn show(change: &Change) -> Result<()> {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let lines = changes(&text(&change.before), &text(&change.after), &Gate::new(&Pii::ALL));
     output::line(&change.path.display().to_string())?;
     output::line(lines.as_str().trim_end())
 }
 
-fn is_wanted(changes: &[Change]) -> Result<bool, Failure> {
+fn is_wanted(changes: &[Change]) -> Result<bool> {
     let names = output::commas(changes.iter().map(|it| it.path.display().to_string()));
     let refusal = format!(
         "{names} not changed: no terminal to confirm on; review the lines above and add --yes"
@@ -343,7 +332,7 @@ fn is_wanted(changes: &[Change]) -> Result<bool, Failure> {
 }
 
 /// Writes a file unless it changed after it was shown.
-pub(super) fn write(change: &Change) -> Result<(), Failure> {
+pub(super) fn write(change: &Change) -> Result<()> {
     let Change { path, before, after } = change;
     let name = path.display();
     let failed = output::unwritable(path);
@@ -374,7 +363,7 @@ pub(super) fn write(change: &Change) -> Result<(), Failure> {
     }
 }
 
-fn list() -> Result<(), Failure> {
+fn list() -> Result<()> {
     let root = project()?;
     for client in CLIENTS {
         let own = folder_of_user(client).ok().filter(|it| it.is_dir());
@@ -400,7 +389,7 @@ fn list() -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn folder_of_user(client: &Client) -> Result<PathBuf, Failure> {
+pub(super) fn folder_of_user(client: &Client) -> Result<PathBuf> {
     let named = settings::path_of(client.variable);
     let folder = named.or_else(|| settings::home().map(|home| home.join(client.home_folder)));
     folder.ok_or_else(|| Failure::usage("HOME is not set: use --project in a project"))
@@ -408,7 +397,7 @@ pub(super) fn folder_of_user(client: &Client) -> Result<PathBuf, Failure> {
 
 /// Project of this folder: the nearest folder upwards with a client folder or a `.git`, excluding the user's home;
 /// else this one.
-fn project() -> Result<PathBuf, Failure> {
+fn project() -> Result<PathBuf> {
     let here = std::env::current_dir()
         .map_err(|error| Failure::failed(format!("cannot find the current folder: {error}")))?;
     let home = settings::home();

@@ -2,7 +2,7 @@
 
 use super::arguments::{named, one, prefix, session_of};
 use super::output::{
-    self, Failure, GREEN, Wide, YELLOW, count, json_row, lasting, numbers, short, time,
+    self, GREEN, Result, Wide, YELLOW, count, json_row, lasting, numbers, short, time,
 };
 use super::settings;
 use crate::adapters::clock;
@@ -39,7 +39,14 @@ enum Command {
     /// Retry dead and cancelled jobs, and make waiting ones ready at once
     Retry(Retry),
     /// Cancel open jobs; their entries are skipped, with the reason
-    Cancel(Cancel),
+    Cancel {
+        /// IDs or ID prefixes
+        #[arg(value_name = "ID", required = true)]
+        ids: Vec<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Delete dead and cancelled jobs; their entries keep their states
     Drop(Drop),
 }
@@ -66,20 +73,21 @@ struct List {
     json: bool,
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: Args, file: Option<&Path>) -> Result<()> {
     let (_, store) = settings::existing_store(file)?;
-    let (runtime, now) = (settings::runtime()?, clock::now());
-    runtime.block_on(async {
-        match args.command.unwrap_or(Command::List(args.list)) {
-            Command::List(args) => list(&store, &args, now).await,
-            Command::Retry(args) => retry(&store, &args, now).await,
-            Command::Cancel(args) => cancel(&store, &args, now).await,
-            Command::Drop(args) => drop_jobs(&store, &args).await,
+    let now = clock::now();
+    match args.command.unwrap_or(Command::List(args.list)) {
+        Command::List(args) => list(&store, &args, now).await,
+        Command::Retry(args) => retry(&store, &args, now).await,
+        Command::Cancel { ids, json } => {
+            let steered = store.cancel(selected(&store, &ids).await?, now).await?;
+            tell(Order::Cancel, false, &steered, json)
         }
-    })
+        Command::Drop(args) => drop_jobs(&store, &args).await,
+    }
 }
 
-async fn list(store: &Store, args: &List, now: Timestamp) -> Result<(), Failure> {
+async fn list(store: &Store, args: &List, now: Timestamp) -> Result<()> {
     // One more than is shown, to detect that there are more.
     let limit = if args.json { args.limit } else { Some(args.limit.unwrap_or(LISTED_MAX + 1)) };
     let filter = JobFilter {
@@ -116,10 +124,7 @@ async fn list(store: &Store, args: &List, now: Timestamp) -> Result<(), Failure>
     Ok(())
 }
 
-fn print_table<'a>(
-    jobs: impl Iterator<Item = &'a StoredJob>,
-    now: Timestamp,
-) -> Result<(), Failure> {
+fn print_table<'a>(jobs: impl Iterator<Item = &'a StoredJob>, now: Timestamp) -> Result<()> {
     let header = [
         "job", "state", "why", "tries", "prio", "namespace", "session", "entries", "tokens", "age",
     ];
@@ -202,16 +207,6 @@ struct Retry {
 }
 
 #[derive(Debug, clap::Args)]
-struct Cancel {
-    /// IDs or ID prefixes
-    #[arg(value_name = "ID", required = true)]
-    ids: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).args(["ids", "all_dead", "all_cancelled"]))]
 struct Drop {
     /// IDs or ID prefixes
@@ -277,7 +272,7 @@ impl Order {
     }
 }
 
-async fn retry(store: &Store, args: &Retry, now: Timestamp) -> Result<(), Failure> {
+async fn retry(store: &Store, args: &Retry, now: Timestamp) -> Result<()> {
     let which = match args.all_dead {
         true => JobSelection::Dead { kind: args.kind.clone(), namespace: args.namespace.clone() },
         false => JobSelection::Ids(selected(store, &args.ids).await?),
@@ -289,12 +284,7 @@ async fn retry(store: &Store, args: &Retry, now: Timestamp) -> Result<(), Failur
     tell(Order::Retry, args.all_dead, &steered, args.json)
 }
 
-async fn cancel(store: &Store, args: &Cancel, now: Timestamp) -> Result<(), Failure> {
-    let steered = store.cancel(selected(store, &args.ids).await?, now).await?;
-    tell(Order::Cancel, false, &steered, args.json)
-}
-
-async fn drop_jobs(store: &Store, args: &Drop) -> Result<(), Failure> {
+async fn drop_jobs(store: &Store, args: &Drop) -> Result<()> {
     let which = if args.all_dead {
         JobSelection::Dead { kind: None, namespace: None }
     } else if args.all_cancelled {
@@ -309,12 +299,12 @@ async fn drop_jobs(store: &Store, args: &Drop) -> Result<(), Failure> {
     tell(Order::Drop, args.all_dead || args.all_cancelled, &steered, args.json)
 }
 
-async fn selected(store: &Store, ids: &[String]) -> Result<Vec<JobId>, Failure> {
+async fn selected(store: &Store, ids: &[String]) -> Result<Vec<JobId>> {
     Ok(resolve(store, ids).await?.iter().map(|it| it.id).collect())
 }
 
 /// Resolves id prefixes to distinct jobs; fails before any change if one is ambiguous.
-async fn resolve(store: &Store, ids: &[String]) -> Result<Vec<StoredJob>, Failure> {
+async fn resolve(store: &Store, ids: &[String]) -> Result<Vec<StoredJob>> {
     let mut found = Vec::with_capacity(ids.len());
     for id in ids {
         let job = one(store.job(prefix(id)?).await?, "job", id)?;
@@ -325,7 +315,7 @@ async fn resolve(store: &Store, ids: &[String]) -> Result<Vec<StoredJob>, Failur
     Ok(found)
 }
 
-async fn none(store: &Store, kind: Option<&str>, now: Timestamp) -> Result<(), Failure> {
+async fn none(store: &Store, kind: Option<&str>, now: Timestamp) -> Result<()> {
     let dead = store.depth(now).await?.dead;
     let kinds = numbers(dead.iter().map(|it| (&it.kind, it.jobs)));
     output::note(&match (kind, kinds.is_empty()) {
@@ -338,7 +328,7 @@ async fn none(store: &Store, kind: Option<&str>, now: Timestamp) -> Result<(), F
     Ok(())
 }
 
-fn tell(order: Order, all: bool, steered: &[JobChange], as_json: bool) -> Result<(), Failure> {
+fn tell(order: Order, all: bool, steered: &[JobChange], as_json: bool) -> Result<()> {
     let left = |it: &JobChange| order.left(&short(&it.id), it.was);
     let fine = steered.iter().all(|it| it.done || left(it).1);
     if as_json {
@@ -363,7 +353,7 @@ fn tell(order: Order, all: bool, steered: &[JobChange], as_json: bool) -> Result
     output::fail_if(!fine)
 }
 
-fn sum(order: Order, steered: &[JobChange]) -> Result<(), Failure> {
+fn sum(order: Order, steered: &[JobChange]) -> Result<()> {
     if steered.is_empty() {
         return Ok(());
     }

@@ -37,7 +37,7 @@ mod vault;
 mod worker;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use output::{Failure, in_pages};
+use output::{Failure, Result, in_pages};
 use search::Days;
 #[cfg(fuzzing)]
 pub use serve::router_for_fuzzing;
@@ -101,7 +101,8 @@ enum Command {
     /// Erase a conversation, a record or a namespace with everything derived from it
     Forget(forget::Args),
     /// List, rename and merge namespaces
-    Namespace(namespace::Args),
+    #[command(subcommand)]
+    Namespace(namespace::Command),
     /// List or remove the masked copies of transcripts
     Vault(vault::Args),
     /// Maintain the memory directory; list, review and look back at memories
@@ -119,7 +120,8 @@ enum Command {
     /// Serve the web page, the API and the tools over HTTP
     Serve(serve::Args),
     /// Create, list and revoke tokens for clients of `annalist serve`
-    Token(token::Args),
+    #[command(subcommand)]
+    Token(token::Command),
     /// Answer a hook of a client: context, sync, new messages
     Hook(hook::Args),
     /// Enqueue what hooks left in the spool
@@ -128,11 +130,13 @@ enum Command {
     /// Print a text as masked by the privacy gate
     Redact(privacy::RedactArgs),
     /// Check stored text for unmasked secrets and personal data
-    Privacy(privacy::Args),
+    #[command(subcommand)]
+    Privacy(privacy::Command),
     /// Print the last turns of a dialog as they appear in a prompt
     Dialog(dialog::Args),
     /// Convert answer files into recorded answers
-    Cassette(cassette::Args),
+    #[command(subcommand)]
+    Cassette(cassette::Command),
     /// Test prompts and models against gold, offline or live
     Test(test::Args),
     /// Print, write or check the JSON schemas and the generated docs
@@ -164,7 +168,8 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let telemetry = logging::Telemetry::start();
-    let code = run(cli).unwrap_or_else(Failure::report);
+    let ended = settings::runtime().and_then(|it| it.block_on(run(cli)));
+    let code = ended.unwrap_or_else(Failure::report);
     telemetry.end();
     code
 }
@@ -181,53 +186,52 @@ fn is_hook(args: impl Iterator<Item = OsString>) -> bool {
     first.is_some_and(|arg| arg == "hook")
 }
 
-fn run(cli: Cli) -> Result<ExitCode, Failure> {
+async fn run(cli: Cli) -> Result<ExitCode> {
     let file = cli.config.as_deref();
     match cli.command {
-        Command::Replay(args) => replay::run(args, file),
-        Command::Worker(args) => worker::run(&args, file),
+        Command::Replay(args) => replay::run(args, file).await,
+        Command::Worker(args) => worker::run(&args, file).await,
         Command::Enqueue(args) => {
-            let paths = args.paths.clone();
-            enqueue::run(args, file).inspect(|()| hand_over::done_by_hand(&paths))
+            enqueue::run(&args, file).await.inspect(|()| hand_over::done_by_hand(&args.paths))
         }
-        Command::Records(args) => in_pages(|| records::run(args, file)),
-        Command::Why(args) => in_pages(|| records::why(&args, file)),
-        Command::Search(args) => search::run(&args, file),
-        Command::Open(args) => search::open(&args, file),
-        Command::Today(args) => search::days(&args, Days::Today, file),
-        Command::Yesterday(args) => search::days(&args, Days::Yesterday, file),
-        Command::Week(args) => search::days(&args, Days::Week, file),
-        Command::Status(args) => in_pages(|| status::run(&args, file)),
-        Command::Jobs(args) => in_pages(|| jobs::run(args, file)),
-        Command::Consolidate(args) => consolidate::run(&args, file),
-        Command::Forget(args) => forget::run(&args, file),
-        Command::Namespace(args) => namespace::run(&args, file),
-        Command::Vault(args) => vault::run(&args, file),
-        Command::Memory(args) => memory::run(&args, file),
-        Command::Conversation(args) => conversation::run(&args, file),
-        Command::Card(args) => card::run(&args, file),
-        Command::Context(args) => context::run(&args, file),
+        Command::Records(args) => in_pages(records::run(args, file)).await,
+        Command::Why(args) => in_pages(records::why(&args, file)).await,
+        Command::Search(args) => in_pages(search::run(&args, file)).await,
+        Command::Open(args) => in_pages(search::open(&args, file)).await,
+        Command::Today(args) => in_pages(search::days(&args, Days::Today, file)).await,
+        Command::Yesterday(args) => in_pages(search::days(&args, Days::Yesterday, file)).await,
+        Command::Week(args) => in_pages(search::days(&args, Days::Week, file)).await,
+        Command::Status(args) => in_pages(status::run(&args, file)).await,
+        Command::Jobs(args) => in_pages(jobs::run(args, file)).await,
+        Command::Consolidate(args) => consolidate::run(&args, file).await,
+        Command::Forget(args) => forget::run(&args, file).await,
+        Command::Namespace(args) => namespace::run(&args, file).await,
+        Command::Vault(args) => vault::run(&args, file).await,
+        Command::Memory(args) => memory::run(&args, file).await,
+        Command::Conversation(args) => conversation::run(&args, file).await,
+        Command::Card(args) => card::run(&args, file).await,
+        Command::Context(args) => context::run(&args, file).await,
         Command::Publish(args) => context::publish(&args, file),
-        Command::Mcp(args) => serve::mcp(&args, file),
-        Command::Serve(args) => serve::run(&args, file),
-        Command::Token(args) => token::run(args, file),
+        Command::Mcp(args) => serve::mcp(&args, file).await,
+        Command::Serve(args) => serve::run(&args, file).await,
+        Command::Token(args) => token::run(args, file).await,
         Command::Hook(args) => return Ok(hook::run(&args, file)),
-        Command::HandOver => hand_over::run(),
+        Command::HandOver => hand_over::run().await,
         Command::Redact(args) => privacy::redact(&args, file),
-        Command::Privacy(args) => privacy::run(&args, file),
-        Command::Dialog(args) => dialog::run(&args, file),
+        Command::Privacy(args) => privacy::run(&args, file).await,
+        Command::Dialog(args) => dialog::run(&args, file).await,
         Command::Cassette(args) => cassette::run(args, file),
-        Command::Test(args) => test::run(&args, file),
-        Command::Schema(args) => schema::run(&args, Cli::command()),
+        Command::Test(args) => test::run(&args, file).await,
+        Command::Schema(args) => in_pages(async { schema::run(&args, Cli::command()) }).await,
         Command::Init(args) => init::run(&args),
-        Command::Doctor(args) => doctor::run(&args, file),
+        Command::Doctor(args) => doctor::run(&args, file).await,
         Command::Completions { shell } => completions(shell),
         Command::Man(args) => schema::man(&args, Cli::command()),
     }
     .map(|()| ExitCode::SUCCESS)
 }
 
-fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+fn completions(shell: clap_complete::Shell) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "annalist", &mut script);
     output::bytes(&script)

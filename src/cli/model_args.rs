@@ -1,13 +1,15 @@
 //! Flags of commands that call a model: model name, concurrency, or recorded answers instead.
 
-use super::output::{self, Failure, count, counted, dollars, json_row, numbers, remark};
+use super::output::{self, Failure, Result, count, counted, dollars, json_row, numbers, remark};
 use super::progress::cancelled_by_signal;
 use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{Session, Usage};
 use crate::llm::{Cassette, Endpoint, EndpointConfig};
-use crate::pipeline::{Adjudicator, AskMode, Embedder, Model, ModelSource, ModelUsage, Summariser};
+use crate::pipeline::{
+    Adjudicator, AskMode, Embedder, Model, ModelSource, ModelUsage, Summariser, Totals,
+};
 use crate::privacy::{Gate, Only};
 use crate::store::{Spent, Store};
 use clap::builder::NonEmptyStringValueParser;
@@ -39,13 +41,13 @@ impl ModelArgs {
         }
     }
 
-    pub(super) fn name(&self, config: &Config) -> Result<String, Failure> {
+    pub(super) fn name(&self, config: &Config) -> Result<String> {
         let cassette = self.cassette.as_deref().map(recorded).transpose()?;
         let recorded = cassette.as_ref().and_then(|cassette| cassette.model());
         Ok(self.model.as_deref().or(recorded).unwrap_or(&config.model.model).to_owned())
     }
 
-    pub(super) fn model(&self, config: &Config) -> Result<(Model, String), Failure> {
+    pub(super) fn model(&self, config: &Config) -> Result<(Model, String)> {
         model(config, self.cassette.as_deref(), self.model.as_deref(), &config.model.model)
     }
 }
@@ -73,7 +75,7 @@ impl AdjudicationArgs {
         config: &Config,
         store: &Store,
         dry_run: bool,
-    ) -> Result<Option<Arc<Adjudicator>>, Failure> {
+    ) -> Result<Option<Arc<Adjudicator>>> {
         let (cassette, named) = (self.cassette.as_deref(), self.model.as_deref());
         let set = config.consolidate.model_name(&config.model.model);
         let named = (cassette.is_some() || named.is_some())
@@ -128,7 +130,7 @@ impl SummaryArgs {
         config: &Config,
         store: &Store,
         session: Option<&Session>,
-    ) -> Result<Summariser, Failure> {
+    ) -> Result<Summariser> {
         let (cassette, named) = (self.cassette.as_deref(), self.model.as_deref());
         let (model, name) = model(config, cassette, named, &config.model.model)?;
         Ok(Summariser::new(source(config, store, model, &name)?, session).await?)
@@ -140,7 +142,7 @@ fn source<'a>(
     store: &Store,
     model: Model,
     model_name: &'a str,
-) -> Result<ModelSource<'a>, Failure> {
+) -> Result<ModelSource<'a>> {
     let (store, cancel) = (store.clone(), cancelled_by_signal()?);
     Ok(ModelSource { config, model, model_name, store, cancel, clock: clock::now })
 }
@@ -151,7 +153,7 @@ fn model(
     cassette: Option<&Path>,
     named: Option<&str>,
     otherwise: &str,
-) -> Result<(Model, String), Failure> {
+) -> Result<(Model, String)> {
     if let Some(folder) = cassette {
         let cassette = recorded(folder)?;
         let name = named.or(cassette.model()).unwrap_or(otherwise).to_owned();
@@ -177,8 +179,16 @@ fn of_endpoint(endpoint: Endpoint) -> Model {
     Model::Endpoint(Box::new(endpoint))
 }
 
-/// Label of the number of answers that come from a cassette instead of calls.
-pub(super) const RECORDED: &str = "answers recorded";
+/// Calls, or the answers from a cassette instead of calls, and their tokens, with labels.
+pub(super) fn call_rows(totals: &Totals, is_recorded: bool) -> [(&'static str, String); 2] {
+    let journaled = remark(totals.journaled, "from the journal");
+    let (sent, answered) = (count(totals.tokens.sent), count(totals.tokens.answered));
+    let calls = if is_recorded { "answers recorded" } else { "calls" };
+    [
+        (calls, format!("{}{journaled}", count(totals.calls))),
+        ("tokens", format!("{sent} sent, {answered} answered")),
+    ]
+}
 
 pub(super) const PRICE_UNKNOWN: &str =
     "price unknown: set model.usd_per_million_sent and model.usd_per_million_answered";
@@ -193,15 +203,15 @@ pub(super) fn unpriced_cap(config: &Config, model: &str) -> Option<String> {
     ))
 }
 
-pub(super) fn refuse_unpriced_cap(config: &Config, model: &str) -> Result<(), Failure> {
+pub(super) fn refuse_unpriced_cap(config: &Config, model: &str) -> Result<()> {
     unpriced_cap(config, model).map_or(Ok(()), |what| Err(Failure::usage(what)))
 }
 
-pub(super) fn endpoint(config: &Config) -> Result<Endpoint, Failure> {
+pub(super) fn endpoint(config: &Config) -> Result<Endpoint> {
     endpoint_with(config, settings::api_key(config)?)
 }
 
-pub(super) fn embedder(config: &Config) -> Result<Option<Embedder>, Failure> {
+pub(super) fn embedder(config: &Config) -> Result<Option<Embedder>> {
     let endpoint = config.search.embeddings.as_ref().map(|_| endpoint(config)).transpose()?;
     Ok(endpoint.and_then(|endpoint| Embedder::new(endpoint, config, clock::now)))
 }
@@ -213,7 +223,7 @@ async fn responding(config: &Config) -> Result<Endpoint, String> {
     is_there.then_some(endpoint).ok_or(format!("no model answers at {}", config.model.base_url))
 }
 
-fn endpoint_with(config: &Config, api_key: Option<String>) -> Result<Endpoint, Failure> {
+fn endpoint_with(config: &Config, api_key: Option<String>) -> Result<Endpoint> {
     let settings = EndpointConfig {
         base_url: config.model.base_url.clone(),
         api_key,
@@ -227,7 +237,7 @@ fn endpoint_with(config: &Config, api_key: Option<String>) -> Result<Endpoint, F
         .map_err(|error| Failure::usage(format!("model.base_url: {error}")))
 }
 
-pub(super) fn recorded(folder: &Path) -> Result<Cassette, Failure> {
+pub(super) fn recorded(folder: &Path) -> Result<Cassette> {
     let (cassette, findings) = Cassette::load(folder).map_err(|error| {
         Failure::usage(format!("{}: cannot read the cassette: {error}", folder.display()))
     })?;

@@ -1,7 +1,7 @@
 //! `annalist namespace`: lists and renames namespaces.
 
 use super::arguments::{is_agreed, unknown_namespace};
-use super::output::{self, Failure, Row, count, counted, in_pages};
+use super::output::{self, Failure, Result, Row, count, counted, in_pages};
 use super::settings;
 use crate::adapters::{clock, process};
 use crate::config::namespace_name;
@@ -13,7 +13,7 @@ use std::path::Path;
 
 const FOLDERS_MAX: u32 = 8;
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Subcommand)]
 #[command(after_help = "\
 Examples:
   annalist namespace list
@@ -23,13 +23,7 @@ A namespace is the project that a memory belongs to. Unless the settings name on
 repository of the conversation, by the name of its remote, such as `github.com/owner/app`; without \
 a remote, or outside a repository, it is the path of the folder, such as \
 `~/src/app`, or `srv/app` outside of the home folder.")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// List namespaces with their conversations, memories and folders
     List {
         /// Print JSON
@@ -68,17 +62,18 @@ impl Row for NamespaceTotals {
     }
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(command: &Command, file: Option<&Path>) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
-    match &args.command {
-        Command::List { json } => in_pages(|| {
-            let all = settings::runtime()?.block_on(store.namespace_totals(FOLDERS_MAX))?;
-            output::rows(&all, *json, "no namespaces: `annalist replay` creates one")
-        }),
+    match command {
+        Command::List { json } => {
+            let all = store.namespace_totals(FOLDERS_MAX).await?;
+            let none = "no namespaces: `annalist replay` creates one";
+            in_pages(async { output::rows(&all, *json, none) }).await
+        }
         Command::Move { old, new, yes, json } => {
             let gate = Gate::new(&config.pii);
             let new = gate.redact(new).as_str().to_owned();
-            let merged = settings::runtime()?.block_on(rename(&store, old, &new, *yes))?;
+            let merged = rename(&store, old, &new, *yes).await?;
             if *json {
                 output::json(&MovedNamespace { from: old, to: &new })?;
             } else if let Some([moved, there]) = merged {
@@ -97,7 +92,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
 }
 
 /// Warns if a namespace that a person named is new and differs only by case from another.
-pub(super) async fn warn_of_twin(store: &Store, name: Option<&str>) -> Result<(), Failure> {
+pub(super) async fn warn_of_twin(store: &Store, name: Option<&str>) -> Result<()> {
     let Some(name) = name else { return Ok(()) };
     if let Some(twin) = store.namespace_twin(name).await? {
         let what = format!("`{name}` is a new namespace, not `{twin}`: they differ by case");
@@ -112,7 +107,7 @@ async fn rename(
     old: &str,
     new: &str,
     is_agreed_to: bool,
-) -> Result<Option<[String; 2]>, Failure> {
+) -> Result<Option<[String; 2]>> {
     if old == new {
         return Err(Failure::usage(format!("`{new}`: expected a name other than `{old}`")));
     }

@@ -16,6 +16,7 @@ use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -43,6 +44,8 @@ thread_local! {
     static PAGE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
+pub(super) type Result<T, E = Failure> = std::result::Result<T, E>;
+
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) line: String,
@@ -69,7 +72,7 @@ impl Failure {
 }
 
 /// Exits with [`FAILED`] if `failed`; the failures were printed already.
-pub(super) fn fail_if(failed: bool) -> Result<(), Failure> {
+pub(super) fn fail_if(failed: bool) -> Result<()> {
     if failed { Err(Failure::failed("")) } else { Ok(()) }
 }
 
@@ -77,9 +80,12 @@ pub(super) fn error(text: &str) -> String {
     format!("{RED}error:{RED:#} {text}")
 }
 
-/// Failure to write a file.
 pub(super) fn unwritable(path: &Path) -> impl Fn(io::Error) -> Failure {
     move |error| Failure::failed(format!("{}: cannot be written: {error}", path.display()))
+}
+
+pub(super) fn unreadable(name: impl Display) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::failed(format!("{name}: cannot be read: {error}"))
 }
 
 /// Failure because another process holds the lease of a namespace.
@@ -108,7 +114,6 @@ pub(super) fn note_files(
     }
 }
 
-/// Notes the first of the lines with findings.
 pub(super) fn note_places(places: &[FindingPlace]) {
     let place = |it: &FindingPlace| format!("{}:{}: {}: {}", it.path, it.line, it.rule, it.detail);
     notes(places.iter().map(place), PLACES_LISTED_MAX, "more findings: --json");
@@ -172,12 +177,12 @@ impl From<LookupError> for Failure {
 }
 
 /// Prints a result, wrapped at word boundaries on a terminal.
-pub(super) fn line(text: &str) -> Result<(), Failure> {
+pub(super) fn line(text: &str) -> Result<()> {
     unbroken(&wrapped(text, window().map(|(width, _)| width)))
 }
 
 /// Prints lines without wrapping.
-pub(super) fn unbroken(text: &str) -> Result<(), Failure> {
+pub(super) fn unbroken(text: &str) -> Result<()> {
     if hold(text) {
         return Ok(());
     }
@@ -222,29 +227,15 @@ pub(super) fn window() -> Option<(usize, usize)> {
     Some((width.0.into(), height.0.into()))
 }
 
-/// Prints lines, through a pager if they do not fit on the terminal.
-pub(super) fn paged(text: &str) -> Result<(), Failure> {
-    shown(&wrapped(text, window().map(|(width, _)| width)))
-}
-
-fn shown(text: &str) -> Result<(), Failure> {
-    let is_long = window().is_some_and(|(_, height)| height <= text.lines().count());
-    if is_long && show_in_pager(text)? {
-        return Ok(());
-    }
-    unbroken(text.trim_end())
-}
-
 /// Runs a command that only prints, through a pager if its output does not fit on the terminal.
-pub(super) fn in_pages<T>(command: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    if window().is_none() {
-        return command();
-    }
+pub(super) async fn in_pages(command: impl Future<Output = Result<()>>) -> Result<()> {
+    let Some((_, height)) = window() else { return command.await };
     PAGE.set(Some(String::new()));
-    let result = command();
-    match PAGE.take().unwrap_or_default() {
-        empty if empty.is_empty() => {}
-        text => shown(&text)?,
+    let result = command.await;
+    let page = PAGE.take().unwrap_or_default();
+    let is_long = height <= page.lines().count();
+    if !page.is_empty() && !(is_long && show_in_pager(&page)?) {
+        unbroken(page.trim_end())?;
     }
     result
 }
@@ -280,7 +271,7 @@ fn show_in_pager(text: &str) -> io::Result<bool> {
 }
 
 /// Prints bytes unchanged; on a terminal, control characters are made visible.
-pub(super) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
+pub(super) fn bytes(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.is_terminal() {
         true => out.write_all(terminal::shown(&String::from_utf8_lossy(bytes)).as_bytes())?,
@@ -289,12 +280,12 @@ pub(super) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-pub(super) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
+pub(super) fn json(value: &impl serde::Serialize) -> Result<()> {
     unbroken(&terminal::json(&serde_json::to_string_pretty(value).map_err(io::Error::from)?))
 }
 
 /// Prints a value as one line of JSON, without stripping what looks like colours.
-pub(super) fn json_line(value: &impl serde::Serialize) -> Result<(), Failure> {
+pub(super) fn json_line(value: &impl serde::Serialize) -> Result<()> {
     let text = serde_json::to_string(value).map_err(io::Error::from)?;
     bytes(format!("{}\n", terminal::json(&text)).as_bytes())
 }
@@ -336,7 +327,6 @@ pub(super) fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Text of a time in JSON.
 pub(super) fn time(at: Option<Timestamp>) -> Option<String> {
     at.map(|at| at.to_string())
 }

@@ -2,8 +2,7 @@
 //! as the gate lets it through.
 
 use super::memory::folder;
-use super::output::{self, BOLD, DIM, Failure, Row, count, counted};
-use super::session_input::unreadable;
+use super::output::{self, BOLD, DIM, Failure, Result, Row, count, counted, unreadable};
 use super::settings;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::privacy::{Gate, Only, Report, is_private_file};
@@ -17,32 +16,23 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    action: Action,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+pub(super) enum Command {
     /// Check stored text for unmasked secrets and personal data
-    Check(CheckArgs),
-}
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+    #[command(after_help = "\
 Example: annalist privacy check --json
 
 Reads every text column of the store (the source of all requests), the copies in the vault, and \
 the files of the memory directory without their private blocks. Prints rule, place and count, \
 never the text. Exits 1 if something is found; `annalist forget` erases it from the store.")]
-struct CheckArgs {
-    /// A store, a project folder or a memory directory, instead of those of the settings
-    #[arg(value_name = "DIR|STORE")]
-    target: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    Check {
+        /// A store, a project folder or a memory directory, instead of those of the settings
+        #[arg(value_name = "DIR|STORE")]
+        target: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Unmasked words in one place, as JSON and in a list.
@@ -78,11 +68,11 @@ struct Check {
     found: BTreeMap<(String, &'static str), u64>,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
-    let Action::Check(args) = &args.action;
+pub(super) async fn run(command: &Command, file: Option<&Path>) -> Result<()> {
+    let Command::Check { target, json } = command;
     let config = settings::load(file)?;
     let mut check = Check { gate: Gate::new(&config.pii), texts: 0, found: BTreeMap::new() };
-    let (store, directory) = match args.target.as_deref() {
+    let (store, directory) = match target.as_deref() {
         None => (settings::known_store(&config)?, folder::project_directory(Path::new("."))?),
         Some(url) if url.contains(':') => (Some(Store::open(url, OpenMode::Existing)?), None),
         Some(path) if Path::new(path).is_file() => {
@@ -103,12 +93,12 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
             check.texts += 1;
             check.look(&format!("{}.{}", it.place, it.column), it.text);
         };
-        check = settings::runtime()?.block_on(store.each_text(check, each))?;
+        check = store.each_text(check, each).await?;
     }
     let row = |((place, rule), count)| UnmaskedRow { place, rule, count };
     let findings: Vec<UnmaskedRow> = check.found.into_iter().map(row).collect();
     let is_unmasked = !findings.is_empty();
-    if args.json {
+    if *json {
         output::json(&PrivacyReport { texts: check.texts, files, findings })?;
     } else {
         output::rows(&findings, false, "nothing found that the gate would mask")?;
@@ -118,7 +108,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     output::fail_if(is_unmasked)
 }
 
-fn directory(path: &Path) -> Result<MemoryFolder, Failure> {
+fn directory(path: &Path) -> Result<MemoryFolder> {
     let found = folder::project_directory(path)?;
     let found = MemoryFolder::at(path).or(found);
     found.ok_or_else(|| {
@@ -193,7 +183,7 @@ enum Part {
     Pii,
 }
 
-pub(super) fn redact(args: &RedactArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn redact(args: &RedactArgs, file: Option<&Path>) -> Result<()> {
     let config = settings::load(file)?;
     let text = read_text(&args.file)?;
     let only = match args.only {
@@ -224,7 +214,7 @@ pub(super) fn redact(args: &RedactArgs, file: Option<&Path>) -> Result<(), Failu
 }
 
 /// Reads the text; unlike a transcript, it may be empty.
-fn read_text(path: &Path) -> Result<String, Failure> {
+fn read_text(path: &Path) -> Result<String> {
     let mut bytes = Vec::new();
     let is_stdin = path.as_os_str() == "-";
     let name = if is_stdin { "standard input".into() } else { path.display().to_string() };
@@ -233,7 +223,7 @@ fn read_text(path: &Path) -> Result<String, Failure> {
         // A pipe is fine, since it is read only once.
         false => File::open(path).and_then(|it| it.take(TEXT_BYTES_MAX).read_to_end(&mut bytes)),
     };
-    read.map_err(|error| unreadable(&name, &error))?;
+    read.map_err(unreadable(&name))?;
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
         let read = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + read.iter().filter(|byte| **byte == b'\n').count();

@@ -1,7 +1,7 @@
 //! Long operations: progress as a bar or an updated line on a terminal, as plain lines at intervals elsewhere; and
 //! Ctrl-C and SIGTERM, of which the first signal stops cleanly, the second immediately.
 
-use super::output::{self, Failure};
+use super::output::{self, Failure, Result};
 use crate::text::terminal;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::convert::Infallible;
@@ -67,7 +67,7 @@ fn bar(style: &'static str, prefix: String) -> ProgressBar {
     bar
 }
 
-pub(super) fn cancelled_by_signal() -> Result<CancellationToken, Failure> {
+pub(super) fn cancelled_by_signal() -> Result<CancellationToken> {
     let left = || "answers received are kept".to_owned();
     cancelled_with_note(
         "stopping: calls in flight may finish (Ctrl-C again stops at once)".to_owned(),
@@ -80,7 +80,7 @@ pub(super) fn cancelled_by_signal() -> Result<CancellationToken, Failure> {
 pub(super) fn cancelled_with_note(
     note: String,
     left: impl Fn() -> String + Send + 'static,
-) -> Result<CancellationToken, Failure> {
+) -> Result<CancellationToken> {
     let listener = Listener::new();
     let mut listener =
         listener.map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))?;

@@ -4,7 +4,7 @@ use super::arguments::{date, limit};
 use super::model_args::{self, ModelArgs};
 use super::namespace::warn_of_twin;
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, lasting, numbers, pairs, remark,
+    self, BOLD, DIM, GREEN, RED, Result, YELLOW, count, counted, lasting, numbers, pairs, remark,
     rules,
 };
 use super::progress::{self, OFTEN, Progress, cancelled_with_note};
@@ -72,12 +72,12 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: Args, file: Option<&Path>) -> Result<()> {
     let mut config = settings::load(file)?;
     args.model.override_settings(&mut config);
     if let Some(namespace) = &args.namespace {
         config.namespace = Some(match namespace.as_str() {
-            "." => namespace_here(&config)?,
+            "." => namespace_here(&config).await?,
             named => named.to_owned(),
         });
     }
@@ -93,7 +93,6 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     };
     let tally = Arc::new(Tally::default());
     let started = Instant::now();
-    let runtime = settings::runtime()?;
     let mut end = End::Nothing;
     if args.dry_run {
         let store = settings::known_store(&config)?;
@@ -102,9 +101,9 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
         unpriced.into_iter().for_each(|what| output::note(&output::warning(&what)));
         let (cancel, tally) = (CancellationToken::new(), Arc::clone(&tally));
         let plan = Plan { config, model_name, cancel, tally };
-        runtime.block_on(plan.run(options, store))?;
+        plan.run(options, store).await?;
     } else {
-        end = runtime.block_on(replay(config, &args, options, Arc::clone(&tally)))?;
+        end = replay(config, &args, options, Arc::clone(&tally)).await?;
     }
     let totals = tally.totals();
     let forgotten = totals.findings.get("forgotten").copied().unwrap_or_default();
@@ -133,7 +132,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     }
     if args.show {
         output::line("")?;
-        super::records::list_all(file)?;
+        super::records::list_all(file).await?;
     }
     match &end {
         End::Needs(what) => output::note(&format!("{RED}stopped:{RED:#} {what}")),
@@ -152,7 +151,6 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
     output::fail_if(failed)
 }
 
-/// True for the word that selects the copies in the vault.
 fn is_vault(path: &Path) -> bool {
     path.as_os_str() == "vault"
 }
@@ -161,21 +159,16 @@ fn namespace_or_here(text: &str) -> Result<String, &'static str> {
     if text == "." { Ok(text.to_owned()) } else { namespace_name(text) }
 }
 
-fn namespace_here(config: &Config) -> Result<String, Failure> {
+async fn namespace_here(config: &Config) -> Result<String> {
     let (folder, gate) = (std::env::current_dir()?.display().to_string(), Gate::new(&config.pii));
     let Some(store) = settings::known_store(config)? else {
         return Ok(namespace_of_folder(&folder, &gate));
     };
     let namespaces = Namespaces { store: &store, gate: &gate };
-    Ok(settings::runtime()?.block_on(namespaces.of_folder(&folder))?)
+    Ok(namespaces.of_folder(&folder).await?)
 }
 
-async fn replay(
-    config: Config,
-    args: &Args,
-    options: Options,
-    tally: Arc<Tally>,
-) -> Result<End, Failure> {
+async fn replay(config: Config, args: &Args, options: Options, tally: Arc<Tally>) -> Result<End> {
     let (model, model_name) = args.model.model(&config)?;
     let store = settings::open_store(&config, OpenMode::Create)?;
     warn_of_twin(&store, config.namespace.as_deref()).await?;
@@ -257,7 +250,7 @@ fn nothing_read(totals: &Totals, args: &Args) -> bool {
     true
 }
 
-fn print(totals: &Totals, dry_run: bool, is_recorded: bool) -> Result<(), Failure> {
+fn print(totals: &Totals, dry_run: bool, is_recorded: bool) -> Result<()> {
     let coverage = &totals.coverage;
     let known = coverage.extracted + coverage.nothing;
     let passed_over = remark(totals.files_passed_over, "skipped: not read");
@@ -299,7 +292,7 @@ fn print(totals: &Totals, dry_run: bool, is_recorded: bool) -> Result<(), Failur
             ("  requests", count(records.requests)),
             ("quarantined", count(totals.quarantined)),
         ]);
-        rows.extend(calls(totals, is_recorded));
+        rows.extend(model_args::call_rows(totals, is_recorded));
     }
     rows.push(("cost", cost(totals, dry_run)));
     rows.push(("masked", rules(totals.masked.iter().map(|(rule, times)| (rule, *times)))));
@@ -308,7 +301,7 @@ fn print(totals: &Totals, dry_run: bool, is_recorded: bool) -> Result<(), Failur
 }
 
 /// Prints the work of a stopped run. The store's totals would include earlier runs.
-fn print_stopped(totals: &Totals, is_recorded: bool) -> Result<(), Failure> {
+fn print_stopped(totals: &Totals, is_recorded: bool) -> Result<()> {
     let some = |slices: u64| if slices > 0 { count(slices) } else { String::new() };
     let read = [
         ("files read", count(totals.files)),
@@ -318,17 +311,7 @@ fn print_stopped(totals: &Totals, is_recorded: bool) -> Result<(), Failure> {
         ("  waiting", some(totals.slices.saturating_sub(totals.slices_done))),
     ];
     let cost = ("cost", cost(totals, false));
-    pairs(read.into_iter().chain(calls(totals, is_recorded)).chain([cost]))
-}
-
-fn calls(totals: &Totals, is_recorded: bool) -> [(&'static str, String); 2] {
-    let journaled = remark(totals.journaled, "from the journal");
-    let (sent, answered) = (count(totals.tokens.sent), count(totals.tokens.answered));
-    let calls = if is_recorded { model_args::RECORDED } else { "calls" };
-    [
-        (calls, format!("{}{journaled}", count(totals.calls))),
-        ("tokens", format!("{sent} sent, {answered} answered")),
-    ]
+    pairs(read.into_iter().chain(model_args::call_rows(totals, is_recorded)).chain([cost]))
 }
 
 fn cost(totals: &Totals, dry_run: bool) -> String {

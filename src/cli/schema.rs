@@ -1,7 +1,7 @@
 //! `annalist schema`: prints, writes and checks the schemas and the generated pages: `docs/commands.md` from clap's
 //! definitions, `docs/configuration.md` from config.toml. `annalist man`: a manual page.
 
-use super::output::{self, Failure};
+use super::output::{self, Failure, Result};
 use super::{
     consolidate, context, dialog, doctor, forget, jobs, memory, namespace, privacy, records,
     status, token, vault, worker,
@@ -53,7 +53,7 @@ pub(super) struct Args {
     docs: PathBuf,
 }
 
-pub(super) fn run(args: &Args, program: Command) -> Result<(), Failure> {
+pub(super) fn run(args: &Args, program: Command) -> Result<()> {
     let chosen = chosen(args, program)?;
     let (mut is_stale, mut printed) = (false, String::new());
     for (path, content) in &chosen {
@@ -74,13 +74,13 @@ pub(super) fn run(args: &Args, program: Command) -> Result<(), Failure> {
         }
     }
     if !printed.is_empty() {
-        output::paged(&printed)?;
+        output::line(printed.trim_end())?;
     }
     output::fail_if(is_stale)
 }
 
 /// Selects files with their contents: one schema, all schemas, or the generated pages too with --check and --write.
-fn chosen(args: &Args, program: Command) -> Result<Vec<(PathBuf, String)>, Failure> {
+fn chosen(args: &Args, program: Command) -> Result<Vec<(PathBuf, String)>> {
     let mut schemas: Vec<(String, String)> = schema_files();
     schemas.extend(crate::consolidate::schema_files());
     schemas.extend([schema_file(), llm::schema_file(), answers_schema_file()]);
@@ -184,7 +184,7 @@ pub(super) struct ManArgs {
     command: Vec<String>,
 }
 
-pub(super) fn man(args: &ManArgs, mut whole: Command) -> Result<(), Failure> {
+pub(super) fn man(args: &ManArgs, mut whole: Command) -> Result<()> {
     whole.build();
     let mut found = &whole;
     for name in &args.command {

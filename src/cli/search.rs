@@ -4,7 +4,7 @@
 use super::arguments::{date, date_end, limit, named, note_unknown, session_of};
 use super::memory::folder::{DirArgs, left_out, project_directory};
 use super::model_args::embedder;
-use super::output::{self, BOLD, DIM, Failure, count};
+use super::output::{self, BOLD, DIM, Failure, Result, count};
 use super::settings;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::config::{Config, namespace_name};
@@ -22,13 +22,10 @@ use clap::ValueEnum;
 use std::path::Path;
 
 const HITS_MAX: usize = 10;
-/// Maximum letters of a line outside a terminal.
 const LINE_LETTERS: usize = 160;
 /// Minimum letters for text beside the state; a narrower terminal shows it on the next line.
 const WORDS_LETTERS_MIN: usize = 44;
-/// Indentation of continuation lines.
 const INDENT: &str = "  ";
-/// Maximum letters of text in Markdown and CSV.
 const CELL_LETTERS: usize = 300;
 
 #[derive(Debug, clap::Args)]
@@ -106,7 +103,7 @@ struct Scope {
 impl Scope {
     /// Returns the namespace of the arguments or settings, or of this folder or its nearest parent known to the store;
     /// `None` for all.
-    async fn namespace(&self, store: &Store, config: &Config) -> Result<Option<String>, Failure> {
+    async fn namespace(&self, store: &Store, config: &Config) -> Result<Option<String>> {
         note_unknown(store, self.namespace.as_deref()).await?;
         if self.all || self.namespace.is_some() {
             return Ok(self.namespace.clone());
@@ -147,7 +144,7 @@ fn on_a_line(text: &str) -> String {
     letters.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let config = settings::load(file)?;
     let store = settings::known_store(&config)?;
     let embedder = embedder(&config)?;
@@ -155,35 +152,50 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let query = Query::parse(&words).map_err(|why| {
         Failure::usage(format!("`{}`: {why}", output::shorten(&words, WORDS_LETTERS_MIN)))
     })?;
-    let (namespace, is_for_all, mut hits) = settings::runtime()?.block_on(async {
-        let namespace = match &store {
-            Some(store) => args.scope.namespace(store, &config).await?,
-            None => None,
-        };
-        let mut request = request(args, words, namespace.clone());
-        let here = directory(&args.scope.dir);
-        request.here = here.as_ref().ok().cloned().flatten();
-        if let Some(store) = &store {
-            let named = session_of(store, args.session.as_deref()).await?;
-            request.filter.session = named.map(|it| it.id.to_string());
-        }
-        if let (Some(store), Some(embedder)) = (&store, &embedder) {
-            let note = embedder.prepare(store, &mut request).await;
-            note.iter().for_each(|note| output::note(note));
-        }
-        let mut notes = Vec::new();
-        if !request.excludes_notes()
-            && let Some(folder) = here?
-        {
-            let gate = Gate::new(&config.pii);
-            let read = DirectoryNotes::read(&folder, store.as_ref(), &gate).await?;
-            left_out(&read.skipped);
-            notes = read.notes;
-        }
-        let all = SearchFilter { namespace: namespace.clone(), ..SearchFilter::default() };
-        let is_for_all = query.is_empty() && request.state.is_none() && request.filter == all;
-        Ok::<_, Failure>((namespace, is_for_all, search(store.as_ref(), &request, notes).await?))
-    })?;
+    let (mut namespace, mut session) = (None, args.session.clone());
+    if let Some(store) = &store {
+        namespace = args.scope.namespace(store, &config).await?;
+        session = session_of(store, session.as_deref()).await?.map(|it| it.id.to_string());
+    }
+    let Args { kind, client, since, until, open, failed, .. } = *args;
+    let path = args.path.as_deref().map(|path| in_project(path, &args.scope.dir.root()));
+    let filter = SearchFilter {
+        namespace: namespace.clone(),
+        kind,
+        session,
+        client,
+        since,
+        until,
+        path,
+        open,
+        failed,
+        ..SearchFilter::default()
+    };
+    let here = directory(&args.scope.dir);
+    let mut request = SearchRequest {
+        words,
+        filter,
+        state: args.state.or(args.conflicting.then_some(HitState::Conflicting)),
+        limit: args.limit.saturating_add(1),
+        here: here.as_ref().ok().cloned().flatten(),
+        ..SearchRequest::default()
+    };
+    if let (Some(store), Some(embedder)) = (&store, &embedder) {
+        let note = embedder.prepare(store, &mut request).await;
+        note.iter().for_each(|note| output::note(note));
+    }
+    let mut notes = Vec::new();
+    if !request.excludes_notes()
+        && let Some(folder) = here?
+    {
+        let gate = Gate::new(&config.pii);
+        let read = DirectoryNotes::read(&folder, store.as_ref(), &gate).await?;
+        left_out(&read.skipped);
+        notes = read.notes;
+    }
+    let all = SearchFilter { namespace: namespace.clone(), ..SearchFilter::default() };
+    let is_for_all = query.is_empty() && request.state.is_none() && request.filter == all;
+    let mut hits = search(store.as_ref(), &request, notes).await?;
     let is_more = hits.len() > args.limit;
     hits.truncate(args.limit);
     let rows: Vec<SearchRow<'_>> = hits.iter().map(|hit| SearchRow::of(hit, &query)).collect();
@@ -191,7 +203,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         _ if args.json => output::json(&rows)?,
         Some(format) => output::line(&table(&rows, format))?,
         None if rows.is_empty() => {}
-        None => output::paged(&lines(&rows))?,
+        None => output::line(lines(&rows).trim_end())?,
     }
     if is_more {
         output::note(&format!("the best {} only: --limit N lists more", rows.len()));
@@ -210,27 +222,6 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     output::fail_if(true)
 }
 
-fn request(args: &Args, words: String, namespace: Option<String>) -> SearchRequest {
-    let Args { kind, client, since, until, open, failed, limit, .. } = *args;
-    let path = args.path.as_deref().map(|path| in_project(path, &args.scope.dir.root()));
-    let session = args.session.clone();
-    let filter = SearchFilter {
-        namespace,
-        kind,
-        session,
-        client,
-        since,
-        until,
-        path,
-        open,
-        failed,
-        ..SearchFilter::default()
-    };
-    let state = args.state.or(args.conflicting.then_some(HitState::Conflicting));
-    let limit = limit.saturating_add(1);
-    SearchRequest { words, filter, state, limit, ..SearchRequest::default() }
-}
-
 /// Path as transcripts name it: without a leading `./`, and without the project's folder.
 fn in_project(path: &str, root: &Path) -> String {
     let named = Path::new(path);
@@ -241,7 +232,7 @@ fn in_project(path: &str, root: &Path) -> String {
 }
 
 /// The named directory, or that of the project, if it has one.
-fn directory(dir: &DirArgs) -> Result<Option<MemoryFolder>, Failure> {
+fn directory(dir: &DirArgs) -> Result<Option<MemoryFolder>> {
     if dir.is_named() { dir.find().map(Some) } else { project_directory(&dir.root()) }
 }
 
@@ -349,8 +340,7 @@ pub(super) enum Days {
 }
 
 impl Days {
-    /// Start and end of the period.
-    fn span(self) -> Result<(Timestamp, Timestamp), Failure> {
+    fn span(self) -> Result<(Timestamp, Timestamp)> {
         let (from, to) = match self {
             Days::Today => ("today", "today"),
             Days::Yesterday => ("yesterday", "yesterday"),
@@ -360,17 +350,15 @@ impl Days {
     }
 }
 
-pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn open(args: &OpenArgs, file: Option<&Path>) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
-    let mut hits = settings::runtime()?.block_on(async {
-        let namespace = args.scope.namespace(&store, &config).await?;
-        let filter =
-            SearchFilter { namespace, open: true, oldest_first: true, ..SearchFilter::default() };
-        // One more than is shown, to detect that there are more.
-        let limit = args.shown.limit.saturating_add(1);
-        let request = SearchRequest { filter, limit, ..SearchRequest::default() };
-        Ok::<_, Failure>(search(Some(&store), &request, Vec::new()).await?)
-    })?;
+    let namespace = args.scope.namespace(&store, &config).await?;
+    let filter =
+        SearchFilter { namespace, open: true, oldest_first: true, ..SearchFilter::default() };
+    // One more than is shown, to detect that there are more.
+    let limit = args.shown.limit.saturating_add(1);
+    let request = SearchRequest { filter, limit, ..SearchRequest::default() };
+    let mut hits = search(Some(&store), &request, Vec::new()).await?;
     hits.sort_by_key(|hit| (hit.at().is_none(), hit.at()));
     let rows = rows(&hits, args.shown.limit);
     if args.shown.json {
@@ -379,18 +367,18 @@ pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<(), Failure> 
         output::note("nothing is open here; --all searches all projects");
     } else {
         let items = rows.iter().map(|row| item(row, &row.kind_in_words));
-        let more = if rows.len() < hits.len() { "and more: --limit N\n" } else { "" };
-        output::paged(&(items.collect::<String>() + more))?;
+        let more = if rows.len() < hits.len() { "and more: --limit N" } else { "" };
+        output::line((items.collect::<String>() + more).trim_end())?;
     }
     Ok(())
 }
 
-pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<()> {
     let (_, store) = settings::existing_store(file)?;
     let (since, until) = days.span()?;
-    settings::runtime()?.block_on(note_unknown(&store, args.namespace.as_deref()))?;
+    note_unknown(&store, args.namespace.as_deref()).await?;
     let found = search_days(&store, args.namespace.clone(), since..=until, ITEMS_MAX);
-    let DayHits { hits, undated } = settings::runtime()?.block_on(found)?;
+    let DayHits { hits, undated } = found.await?;
     let all = hits.len();
     let mut rows = rows(&hits, args.shown.limit);
     if args.shown.json {
@@ -403,7 +391,7 @@ pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<()
             0 => String::new(),
             more => format!("and {} more: --limit N\n", count(more)),
         };
-        output::paged(&(by_project(&rows) + &more))?;
+        output::line((by_project(&rows) + &more).trim_end())?;
     }
     if let Some(undated) = undated {
         output::note(&format!("{undated}: `annalist records` lists all"));
@@ -440,10 +428,8 @@ fn by_project(rows: &[SearchRow<'_>]) -> String {
     text
 }
 
-/// Column in which the words of an item begin.
 const WORDS_COLUMN: usize = 24;
 
-/// Formats an item with its source.
 fn item(row: &SearchRow<'_>, kind: &str) -> String {
     let [id, day, _, state, ..] = row.cells();
     let state = match row.state {

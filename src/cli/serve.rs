@@ -4,7 +4,7 @@
 use super::enqueue::enqueuer_of;
 use super::hand_over::spool;
 use super::model_args::embedder;
-use super::output::{self, Failure};
+use super::output::{self, Failure, Result};
 use super::progress::cancelled_with_note;
 use super::settings;
 use crate::adapters::http_server::HttpListener;
@@ -56,7 +56,7 @@ pub(super) struct Args {
     behind_proxy: bool,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     if !args.listen.ip().is_loopback() && !args.behind_proxy {
         return Err(Failure::usage(format!(
             "--listen: {}: reachable from the network: expected 127.0.0.1 or [::1], or \
@@ -70,25 +70,23 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     let store = settings::open_store(&config, OpenMode::Create)?;
     let secret = (!args.behind_proxy).then(process::secret);
     let page_secret = secret.transpose().map_err(Failure::failed)?;
-    settings::runtime()?.block_on(async {
-        let until =
-            cancelled_with_note("stopping".to_owned(), || "received content is kept".to_owned())?;
-        let listener = HttpListener::bind(args.listen).await;
-        let listener = listener.map_err(|error| Failure::usage(format!("--listen: {error}")))?;
-        let addr = listener.addr();
-        output::note(&format!("API at http://{addr}/v1"));
-        match &page_secret {
-            Some(secret) => output::note(&format!("page at http://{addr}/?token={secret}")),
-            None => output::note("no page: it is served on this machine only"),
-        }
-        if mcp.is_some() {
-            output::note(&format!("tools at http://{addr}/mcp"));
-        }
-        let hosts = args.host.clone();
-        let server = Composition { config, store, embedder, page_secret, mcp, hosts };
-        listener.serve(server.router(until.clone()), until).await;
-        Ok(())
-    })
+    let until =
+        cancelled_with_note("stopping".to_owned(), || "received content is kept".to_owned())?;
+    let listener = HttpListener::bind(args.listen).await;
+    let listener = listener.map_err(|error| Failure::usage(format!("--listen: {error}")))?;
+    let addr = listener.addr();
+    output::note(&format!("API at http://{addr}/v1"));
+    match &page_secret {
+        Some(secret) => output::note(&format!("page at http://{addr}/?token={secret}")),
+        None => output::note("no page: it is served on this machine only"),
+    }
+    if mcp.is_some() {
+        output::note(&format!("tools at http://{addr}/mcp"));
+    }
+    let hosts = args.host.clone();
+    let server = Composition { config, store, embedder, page_secret, mcp, hosts };
+    listener.serve(server.router(until.clone()), until).await;
+    Ok(())
 }
 
 /// Parses a host name or address as in a `Host` header, with an optional port.
@@ -158,16 +156,16 @@ attributed to the agent and does not become memory by itself. Other namespaces a
 mcp.namespaces in the settings names them.")]
 pub(super) struct McpArgs {}
 
-pub(super) fn mcp(_: &McpArgs, file: Option<&Path>) -> Result<(), Failure> {
-    let served = settings::runtime()?.block_on(mcp::serve(server(file)?));
+pub(super) async fn mcp(_: &McpArgs, file: Option<&Path>) -> Result<()> {
+    let served = mcp::serve(server(file)?).await;
     served.map_err(Failure::failed)
 }
 
-fn server(file: Option<&Path>) -> Result<mcp::Server, Failure> {
+fn server(file: Option<&Path>) -> Result<mcp::Server> {
     let config = settings::load(file)?;
     let embedder = embedder(&config)?;
     let of_store = config.clone();
-    let open = Arc::new(move |how| settings::unless_missing(settings::store_of(&of_store, how)));
+    let open = Arc::new(move |how| settings::unless_missing(settings::open_store(&of_store, how)));
     Ok(mcp::Server { project: project(config), open, store: OnceLock::new(), embedder })
 }
 
@@ -216,7 +214,7 @@ async fn snapshot(store: Store) -> Result<Snapshot, StoreError> {
 #[expect(clippy::unwrap_used, reason = "a fuzz target that cannot be set up ends")]
 pub async fn router_for_fuzzing(file: &Path) -> Router {
     let config = settings::load(Some(file)).map_err(|it| it.line).unwrap();
-    let store = settings::open_store(&config, OpenMode::Create).map_err(|it| it.line).unwrap();
+    let store = settings::open_store(&config, OpenMode::Create).unwrap();
     let token = Token {
         name: "fuzz".to_owned(),
         namespace: "fuzz".to_owned(),

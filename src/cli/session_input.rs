@@ -1,7 +1,7 @@
 //! Input of commands that show a conversation: a file, standard input or a session in the store.
 
 use super::arguments::session;
-use super::output::{self, Failure};
+use super::output::{self, Failure, Result, unreadable};
 use super::settings;
 use crate::adapters::walk::{self, Input};
 use crate::config::Config;
@@ -20,7 +20,6 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 const STDIN_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Entries read from the store at a time.
 const ENTRIES_MAX: u32 = 1_000;
 
 pub(super) enum Heard<'a> {
@@ -40,27 +39,23 @@ pub(super) struct Source {
 
 impl Source {
     /// Opens a file, or standard input for `-`. `expected` describes the content in an error.
-    pub(super) fn open(path: &Path, expected: &str) -> Result<Source, Failure> {
+    pub(super) fn open(path: &Path, expected: &str) -> Result<Source> {
         let is_stdin = path.as_os_str() == "-";
         let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
         let name = Gate::new(&[]).redact(&name).as_str().to_owned();
         let (input, file_name): (Box<dyn Input>, _) = match is_stdin {
             true => (Box::new(Cursor::new(read_stdin(expected)?)), None),
             false => {
-                let file = walk::open(path).map_err(|error| unreadable(&name, &error))?;
+                let file = walk::open(path).map_err(unreadable(&name))?;
                 (file, path.file_name().and_then(|it| it.to_str()).map(str::to_owned))
             }
         };
         let mut source = Source { name, is_private: false, file_name, head: Vec::new(), input };
-        source.read_head().map_err(|error| unreadable(&source.name, &error))?;
+        let read =
+            source.input.by_ref().take(DETECT_BYTES_MAX as u64).read_to_end(&mut source.head);
+        read.map_err(unreadable(&source.name))?;
+        source.is_private = is_private_file(&source.head());
         Ok(source)
-    }
-
-    fn read_head(&mut self) -> io::Result<()> {
-        self.input.by_ref().take(DETECT_BYTES_MAX as u64).read_to_end(&mut self.head)?;
-        self.input.rewind()?;
-        self.is_private = is_private_file(&self.head());
-        Ok(())
     }
 
     pub(super) fn head(&self) -> Cow<'_, str> {
@@ -72,15 +67,15 @@ impl Source {
         named.map_or_else(|| transcripts::detect(&self.head, self.file_name.as_deref()), Ok)
     }
 
-    pub(super) fn input(&mut self) -> Result<&mut dyn Input, Failure> {
-        self.input.rewind().map_err(|error| unreadable(&self.name, &error))?;
+    pub(super) fn input(&mut self) -> Result<&mut dyn Input> {
+        self.input.rewind().map_err(unreadable(&self.name))?;
         Ok(&mut *self.input)
     }
 
-    pub(super) fn text(&mut self, bytes_max: u64) -> Result<String, Failure> {
+    pub(super) fn text(&mut self, bytes_max: u64) -> Result<String> {
         let mut bytes = Vec::new();
         let read = self.input()?.take(bytes_max).read_to_end(&mut bytes);
-        read.map_err(|error| unreadable(&self.name, &error))?;
+        read.map_err(unreadable(&self.name))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -91,7 +86,7 @@ impl Source {
         format: Format,
         gate: &Gate,
         hear: &mut dyn FnMut(Heard<'_>),
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let (mut masked, mut ordinals) = (Report::default(), 0..);
         let (name, mut is_empty) = (self.name.clone(), true);
         let read = transcripts::read(format, self.input()?, &mut |item| {
@@ -118,16 +113,12 @@ impl Source {
         if read.is_ok() && is_empty {
             hear(Heard::Finding(nothing_read(format, &self.head, self.file_name.as_deref())));
         }
-        read.map_err(|error| unreadable(&name, &error))
+        read.map_err(unreadable(&name))
     }
 }
 
-pub(super) fn unreadable(name: &str, error: &io::Error) -> Failure {
-    Failure::failed(format!("{name}: cannot be read: {error}"))
-}
-
 /// Reads all of standard input. `expected` describes the content in an error.
-pub(super) fn read_stdin(expected: &str) -> Result<Vec<u8>, Failure> {
+pub(super) fn read_stdin(expected: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::stdin().lock().take(STDIN_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > STDIN_BYTES_MAX {
@@ -158,32 +149,30 @@ pub(super) type EntrySink<'a> = &'a mut dyn FnMut(&Entry, Format);
 
 impl StoredSession {
     /// Finds the session by an id prefix, and passes its entries to `each` in order.
-    pub(super) fn find(
+    pub(super) async fn find(
         id: &str,
         config: &Config,
         each: Option<EntrySink<'_>>,
-    ) -> Result<StoredSession, Failure> {
+    ) -> Result<StoredSession> {
         let store = settings::open_store(config, OpenMode::Existing)?;
-        settings::runtime()?.block_on(async {
-            let session = session(&store, id).await?;
-            if let Some(each) = each {
-                entries(&store, &session, each).await?;
-            }
-            let filter = RecordFilter {
-                session: Some(session.id.0.into()),
-                states: vec![RecordState::Staged],
-                ..RecordFilter::default()
-            };
-            let records = store.records(filter).await?.into_iter().map(|it| it.record).collect();
-            let dialog = dialog_of(&store, config, &session).await?;
-            let cards = store.cards(Some(session.id.0.into()), None).await?;
-            let card = cards.into_iter().next().map(|stored| stored.card);
-            Ok(StoredSession { session, records, dialog, card })
-        })
+        let session = session(&store, id).await?;
+        if let Some(each) = each {
+            entries(&store, &session, each).await?;
+        }
+        let filter = RecordFilter {
+            session: Some(session.id.0.into()),
+            states: vec![RecordState::Staged],
+            ..RecordFilter::default()
+        };
+        let records = store.records(filter).await?.into_iter().map(|it| it.record).collect();
+        let dialog = dialog_of(&store, config, &session).await?;
+        let cards = store.cards(Some(session.id.0.into()), None).await?;
+        let card = cards.into_iter().next().map(|stored| stored.card);
+        Ok(StoredSession { session, records, dialog, card })
     }
 }
 
-async fn entries(store: &Store, session: &Session, each: EntrySink<'_>) -> Result<(), Failure> {
+async fn entries(store: &Store, session: &Session, each: EntrySink<'_>) -> Result<()> {
     let mut from = 0;
     // Terminates because ordinals have no gaps within a session.
     loop {

@@ -3,7 +3,7 @@
 //! Both are searched for in the *project*: the current folder and its parents up to the repository root.
 //! `docs/configuration.md` states the rules.
 
-use super::output::Failure;
+use super::output::{Failure, Result};
 use crate::adapters::files;
 use crate::adapters::repository::Repository;
 use crate::config::{Config, ENV_PREFIX_ALL, Layer, is_ours};
@@ -33,7 +33,7 @@ struct SettingsFile {
 }
 
 /// Loads the settings from the file `named`, the project's or the user's; environment variables override them.
-pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
+pub(super) fn load(named: Option<&Path>) -> Result<Config> {
     let env = variables()?;
     let folders = project_folders();
     let file = match named {
@@ -74,7 +74,7 @@ pub(super) fn endpoint_source(config: &Config) -> String {
     }
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
+fn read(path: &Path) -> Result<String> {
     files::read_to_string(path)
         .map_err(|error| Failure::usage(format!("{}: cannot be read: {error}", shown(path))))
 }
@@ -88,16 +88,18 @@ fn shown(path: &Path) -> String {
 
 /// Nearest settings file of the project in a folder above the current one.
 pub(super) fn above() -> Option<PathBuf> {
-    let own = |it: &PathBuf| [it.join(PROJECT_FILE), it.join(FOLDER).join(FILE_NAME)];
-    let files = project_folders().into_iter().skip(1).flat_map(|it| own(&it));
+    project_folders().iter().skip(1).find_map(|folder| file_in(folder))
+}
+
+fn file_in(folder: &Path) -> Option<PathBuf> {
+    let files = [folder.join(PROJECT_FILE), folder.join(FOLDER).join(FILE_NAME)];
     files.into_iter().find(|path| path.is_file())
 }
 
 /// Finds the nearest settings file of the project, else the user's.
-fn find_file(folders: &[PathBuf]) -> Result<Option<SettingsFile>, Failure> {
+fn find_file(folders: &[PathBuf]) -> Result<Option<SettingsFile>> {
     for (distance, folder) in folders.iter().enumerate() {
-        let own = [folder.join(PROJECT_FILE), folder.join(FOLDER).join(FILE_NAME)];
-        let mut found = own.into_iter().find(|path| path.is_file());
+        let mut found = file_in(folder);
         let here = folder.join(FILE_NAME);
         if found.is_none() && distance == 0 && here.is_file() && is_ours(&read(&here)?) {
             found = Some(here);
@@ -169,7 +171,7 @@ fn owner(_: &Path) -> Option<u32> {
 }
 
 /// Returns the environment variables that are settings. Others may contain invalid Unicode.
-fn variables() -> Result<Vec<(String, String)>, Failure> {
+fn variables() -> Result<Vec<(String, String)>> {
     let names =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
     let ours = names.filter(|(name, _)| name.starts_with(ENV_PREFIX_ALL));
@@ -207,7 +209,7 @@ pub(super) fn path_of(variable: &str) -> Option<PathBuf> {
 }
 
 /// Command that runs this program: its name if `PATH` finds it, else its path.
-pub(super) fn program() -> Result<String, Failure> {
+pub(super) fn program() -> Result<String> {
     let ours = std::env::current_exe().map_err(|error| {
         Failure::failed(format!("cannot find the annalist executable: {error}"))
     })?;
@@ -219,7 +221,7 @@ pub(super) fn program() -> Result<String, Failure> {
     Ok(if is_us { NAME.to_owned() } else { ours.display().to_string() })
 }
 
-pub(super) fn api_key(config: &Config) -> Result<Option<String>, Failure> {
+pub(super) fn api_key(config: &Config) -> Result<Option<String>> {
     let Some(name) = &config.model.api_key_env else { return Ok(None) };
     match std::env::var_os(name).and_then(|value| value.into_string().ok()) {
         Some(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
@@ -247,12 +249,7 @@ fn is_variable(name: &str) -> bool {
 }
 
 /// Opens the store of the settings. Adds a `.gitignore` to its `.annalist` folder.
-pub(super) fn open_store(config: &Config, how: OpenMode) -> Result<Store, Failure> {
-    Ok(store_of(config, how)?)
-}
-
-/// Like [`open_store`], with the store's own error.
-pub(super) fn store_of(config: &Config, how: OpenMode) -> Result<Store, StoreError> {
+pub(super) fn open_store(config: &Config, how: OpenMode) -> Result<Store, StoreError> {
     let folder = config.store_url.strip_prefix("sqlite:").and_then(|it| Path::new(it).parent());
     if let Some(folder) = folder.filter(|it| it.ends_with(FOLDER)) {
         let ignore = folder.join(".gitignore");
@@ -264,15 +261,10 @@ pub(super) fn store_of(config: &Config, how: OpenMode) -> Result<Store, StoreErr
     Store::open(&config.store_url, how)
 }
 
-/// Loads the settings and opens their store, which must exist.
-pub(super) fn existing_store(file: Option<&Path>) -> Result<(Config, Store), Failure> {
+pub(super) fn existing_store(file: Option<&Path>) -> Result<(Config, Store)> {
     let config = load(file)?;
     let store = open_store(&config, OpenMode::Existing)?;
     Ok((config, store))
-}
-
-pub(super) fn in_force(config: &Config, store: &Store) -> String {
-    format!("settings: {}; store: {}", config.source, store.place())
 }
 
 /// Opens the store of the settings; `None` if it does not exist.
@@ -291,7 +283,7 @@ pub(super) fn unless_missing(
 
 /// Creates a single-threaded runtime. The work between two waits is short; handing it to another
 /// thread costs more than doing it.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::failed(format!("cannot start: {error}")))
 }

@@ -5,7 +5,7 @@ mod queue;
 use super::init::folder_of_user;
 use super::model_args::CallUsage;
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, Wide, YELLOW, count, counted, dollars, json_row, short,
+    self, BOLD, DIM, GREEN, RED, Result, Wide, YELLOW, count, counted, dollars, json_row, short,
     shorten, tail,
 };
 use super::{hand_over, settings};
@@ -47,17 +47,15 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let mut spooled = hand_over::retry();
     spooled.sort_by_key(|it| !settings::is_of_project(&it.project));
     if !args.json {
         print_spooled(&spooled)?;
     }
     let (config, store) = settings::existing_store(file)?;
-    let (status, depth, unscrubbed) = settings::runtime()?.block_on(async {
-        let (status, depth) = (store.status().await?, store.depth(clock::now()).await?);
-        Ok::<_, Failure>((status, depth, !store.unscrubbed().await?.is_empty()))
-    })?;
+    let (status, depth) = (store.status().await?, store.depth(clock::now()).await?);
+    let unscrubbed = !store.unscrubbed().await?.is_empty();
     if unscrubbed {
         output::note(
             "an erasure was interrupted: the store's file still contains its text until the next \
@@ -81,7 +79,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     } else {
         print(&status, &depth, args.all)?;
         unread.print()?;
-        output::note(&format!("{DIM}{}{DIM:#}", settings::in_force(&config, &store)));
+        let (settings, store) = (&config.source, store.place());
+        output::note(&format!("{DIM}settings: {settings}; store: {store}{DIM:#}"));
     }
     let unbalanced = status.sessions.iter().any(|it| it.entries.is_some() && !it.is_balanced());
     let failed = status.coverage().failed > 0 || !status.failed.is_empty() || unbalanced;
@@ -165,7 +164,7 @@ json_row! {
     }
 }
 
-fn print_spooled(spooled: &[SpooledHandOver]) -> Result<(), Failure> {
+fn print_spooled(spooled: &[SpooledHandOver]) -> Result<()> {
     // Those of this project come first.
     let Some(oldest) = spooled.first() else { return Ok(()) };
     let count = counted(spooled.len() as u64, "transcript");
@@ -187,21 +186,23 @@ fn print_spooled(spooled: &[SpooledHandOver]) -> Result<(), Failure> {
     }
 }
 
-fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> {
+fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<()> {
     if status.sessions.is_empty() {
         output::line("nothing read yet: `annalist replay PATH` reads transcripts")?;
         return queue::print(depth);
     }
     let sum = status.coverage();
-    let mut header = vec!["session", "transcript", "entries", "extracted", "nothing", "skipped"];
-    header.extend((sum.pending > 0).then_some("pending"));
-    header.extend(["failed", "records", "quarantined"]);
+    let mut header = vec![
+        "session", "transcript", "entries", "extracted", "nothing", "skipped", "pending", "failed",
+        "records", "quarantined",
+    ];
     let shown = if all { status.sessions.len() } else { SESSIONS_MAX };
     let newest = status.sessions.iter().rev().take(shown);
-    let mut rows: Vec<Vec<String>> = newest.map(|it| row(it, sum.pending > 0)).collect();
-    // A narrow terminal omits columns of zeros.
+    let mut rows: Vec<Vec<String>> = newest.map(row).collect();
+    // A terminal omits columns of zeros.
     for at in (NUMBERS_FROM..header.len()).rev() {
-        if output::window().is_some() && rows.iter().all(|row| row[at] == "0") {
+        let may_go = output::window().is_some() || header[at] == "pending" && sum.pending == 0;
+        if may_go && rows.iter().all(|row| row[at] == "0") {
             header.remove(at);
             rows.iter_mut().for_each(|row| drop(row.remove(at)));
         }
@@ -240,7 +241,7 @@ fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> 
 }
 
 /// Prints calls other than extraction; with `all`, the whole bill by day, namespace and purpose.
-fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
+fn print_bill(status: &Status, all: bool) -> Result<()> {
     if all && !status.bill.is_empty() {
         let mut table = output::table(&["day", "namespace", "for", "calls", "tokens", "cost"]);
         for BillLine { day, namespace, purpose, spent } in &status.bill {
@@ -255,29 +256,24 @@ fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
         }
         return output::print_table(&table);
     }
-    let unanswered = status.bill.iter().filter(|it| it.purpose == Purpose::Unanswered);
-    let lost = unanswered.map(|it| (it.spent.calls, it.spent.cost_micros));
-    let (lost, at_most) = lost.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
-    if lost > 0 {
-        let (lost, at_most) = (counted(lost, "call"), dollars(at_most));
-        output::line(&format!("{lost} without an answer, counted at up to ${at_most:.4}"))?;
+    let (mut calls, mut micros) = (Vec::new(), 0);
+    for purpose in Purpose::ALL {
+        let own = status.bill.iter().filter(|it| it.purpose == *purpose).map(|it| it.spent);
+        let cost: u64 = own.clone().map(|it| it.cost_micros).sum();
+        let number = match own.map(|it| it.calls).sum() {
+            0 => continue,
+            number => counted(number, "call"),
+        };
+        if *purpose == Purpose::Unanswered {
+            let at_most = dollars(cost);
+            output::line(&format!("{number} without an answer, counted at up to ${at_most:.4}"))?;
+        } else if *purpose == Purpose::Failed {
+            output::line(&format!("{number} failed, counted at no cost"))?;
+        } else if ![Purpose::Extract, Purpose::Cancelled].contains(purpose) {
+            calls.push(format!("{number} to {}", purpose.name()));
+            micros += cost;
+        }
     }
-    let failed = status.bill.iter().filter(|it| it.purpose == Purpose::Failed);
-    let failed: u64 = failed.map(|it| it.spent.calls).sum();
-    if failed > 0 {
-        output::line(&format!("{} failed, counted at no cost", counted(failed, "call")))?;
-    }
-    let asked = [Purpose::Extract, Purpose::Cancelled, Purpose::Unanswered, Purpose::Failed];
-    let others = status.bill.iter().filter(|it| !asked.contains(&it.purpose));
-    let (mut calls, mut micros) = (BTreeMap::<Purpose, u64>::new(), 0);
-    for line in others {
-        *calls.entry(line.purpose).or_default() += line.spent.calls;
-        micros += line.spent.cost_micros;
-    }
-    let calls: Vec<String> = calls
-        .into_iter()
-        .map(|(purpose, calls)| format!("{} to {}", counted(calls, "call"), purpose.name()))
-        .collect();
     if !calls.is_empty() {
         output::line(&format!(
             "of these {}{}; --all shows the cost by day and namespace",
@@ -288,22 +284,23 @@ fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(it: &SessionStatus, with_pending: bool) -> Vec<String> {
+fn row(it: &SessionStatus) -> Vec<String> {
     let staged: u64 = ClaimKind::ALL.iter().filter_map(|kind| it.staged.get(kind)).sum();
-    let mut row = vec![
+    vec![
         short(&it.session.id),
         tail(&it.session.path, PATH_LETTERS),
         it.entries.map_or("unfinished".to_owned(), count),
         count(it.coverage.extracted),
         count(it.coverage.nothing),
         count(it.coverage.skipped),
-    ];
-    row.extend(with_pending.then(|| count(it.coverage.pending)));
-    row.extend([count(it.coverage.failed), count(staged), count(it.quarantined)]);
-    row
+        count(it.coverage.pending),
+        count(it.coverage.failed),
+        count(staged),
+        count(it.quarantined),
+    ]
 }
 
-fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> {
+fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<()> {
     let shown = if all { status.failed.len() } else { FAILED_MAX };
     for it in status.failed.iter().take(shown) {
         output::line(&format!(
@@ -421,7 +418,7 @@ impl UnreadReport {
         }
     }
 
-    fn print(&self) -> Result<(), Failure> {
+    fn print(&self) -> Result<()> {
         if self.transcripts == 0 {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! Rows of commands, as a table that fits the terminal and as JSON.
 
-use super::output::{self, Failure, commas, json, note, tail, window};
+use super::output::{self, Result, commas, json, note, tail, window};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 
 /// Row of a table, and element of the same list as JSON.
@@ -13,7 +13,7 @@ pub(super) trait Row: serde::Serialize {
 }
 
 /// Prints rows as a JSON array or as a table; `empty` is the note for no rows.
-pub(super) fn rows<R: Row>(rows: &[R], as_json: bool, empty: &str) -> Result<(), Failure> {
+pub(super) fn rows<R: Row>(rows: &[R], as_json: bool, empty: &str) -> Result<()> {
     if as_json {
         return json(&rows);
     }
@@ -63,9 +63,7 @@ fn stacked(rows: &[Vec<String>], spare: &[usize], table: &str) -> Option<String>
 }
 
 /// Prints names with their values; omits those without a value.
-pub(super) fn pairs<N: Into<String>>(
-    pairs: impl IntoIterator<Item = (N, String)>,
-) -> Result<(), Failure> {
+pub(super) fn pairs<N: Into<String>>(pairs: impl IntoIterator<Item = (N, String)>) -> Result<()> {
     let mut table = table(&[]);
     let filled = pairs.into_iter().filter(|(_, value)| !value.is_empty());
     table.add_rows(filled.map(|(name, value)| [name.into(), value]));
@@ -166,7 +164,7 @@ fn fit(columns: &[u16], wide: Wide, spare: &[usize], width: usize) -> (usize, us
 }
 
 /// Prints a table without trailing blanks.
-pub(super) fn print_table(table: &Table) -> Result<(), Failure> {
+pub(super) fn print_table(table: &Table) -> Result<()> {
     let text = table.to_string();
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     output::unbroken(&lines.join("\n"))

@@ -1,7 +1,7 @@
 //! `annalist token`: manages tokens of other machines and agents for `annalist serve`.
 
 use super::arguments::{date, named, note_unknown};
-use super::output::{self, Failure, Row, json_row, time};
+use super::output::{self, Failure, Result, Row, json_row, time};
 use super::settings;
 use crate::adapters::{clock, process};
 use crate::config::namespace_name;
@@ -16,7 +16,7 @@ use std::time::Duration;
 const NAME_LETTERS_MAX: usize = 64;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
   annalist token new laptop --namespace roofs --can write --expires 90d
@@ -26,13 +26,7 @@ Examples:
 
 A client of `annalist serve` sends its token as `Authorization: Bearer TOKEN`. A token is printed \
 once and stored as a hash. A client writes to and reads from the namespace of its token.")]
-pub(super) struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
+pub(super) enum Command {
     /// Create a token and print it once
     New {
         /// Name of the machine or agent: letters, digits, `-`, `_` and `.`
@@ -104,20 +98,20 @@ impl Row for TokenRow {
     }
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(command: Command, file: Option<&Path>) -> Result<()> {
     let config = settings::load(file)?;
-    let is_new = matches!(args.command, Command::New { .. });
+    let is_new = matches!(command, Command::New { .. });
     let mode = if is_new { OpenMode::Create } else { OpenMode::Existing };
     let store = settings::open_store(&config, mode)?;
-    let (runtime, now) = (settings::runtime()?, clock::now());
-    match args.command {
+    let now = clock::now();
+    match command {
         Command::New { name, namespace, mut can, expires, json } => {
             if expires.is_some_and(|end| end <= now) {
                 return Err(Failure::usage("--expires: expected a time in the future"));
             }
             can.sort();
             can.dedup();
-            runtime.block_on(note_unknown(&store, Some(&namespace)))?;
+            note_unknown(&store, Some(&namespace)).await?;
             let secret = process::secret().map_err(Failure::failed)?;
             let token = Token {
                 name,
@@ -129,7 +123,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
                 used_at: None,
             };
             let kept = store.keep_token(token.clone(), token_digest(secret.as_bytes()));
-            if !runtime.block_on(kept)? {
+            if !kept.await? {
                 return Err(Failure::usage(format!(
                     "`{}`: a token has this name: choose another, or revoke it with \
                      `annalist token revoke`",
@@ -144,12 +138,12 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
             }
         }
         Command::List { json } => {
-            let tokens = runtime.block_on(store.tokens())?;
+            let tokens = store.tokens().await?;
             let rows: Vec<TokenRow> = tokens.iter().map(TokenRow::of).collect();
             output::rows(&rows, json, "no tokens: `annalist token new` creates one")?;
         }
         Command::Revoke { name } => {
-            if !runtime.block_on(store.revoke_token(name.clone(), now))? {
+            if !store.revoke_token(name.clone(), now).await? {
                 return Err(Failure::usage(format!(
                     "no active token `{name}`: `annalist token list` lists them"
                 )));

@@ -2,7 +2,7 @@
 
 use super::arguments::is_agreed;
 use super::memory::folder::{UNSCRUBBED, finish_forgetting};
-use super::output::{self, Failure, Row, count, counted, in_pages, json_row, time};
+use super::output::{self, Result, Row, count, counted, in_pages, json_row, time};
 use super::settings;
 use crate::config::Config;
 use crate::domain::Format;
@@ -81,16 +81,20 @@ impl Row for CopiesRow {
     }
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
-    if args.clear && !clear(&store, &config, args.yes)? {
+    if args.clear && !clear(&store, &config, args.yes).await? {
         return output::fail_if(true);
     }
-    let report = report(&config, &store)?;
+    let clients = store.vault_totals().await?.into_iter();
+    let clients: Vec<CopiesRow> = clients.map(CopiesRow::of).collect();
+    let bytes = clients.iter().map(|it| it.bytes).sum();
+    let (enabled, bytes_max) = (config.vault.enabled, config.vault.bytes_max());
+    let report = VaultReport { enabled, bytes, bytes_max, clients };
     if args.json {
         return output::json(&report);
     }
-    in_pages(|| print(&report, &config))
+    in_pages(async { print(&report, &config) }).await
 }
 
 pub(super) fn note(evicted: u64, failed: u64) {
@@ -106,19 +110,10 @@ pub(super) fn note(evicted: u64, failed: u64) {
     }
 }
 
-fn report(config: &Config, store: &Store) -> Result<VaultReport, Failure> {
-    let clients = settings::runtime()?.block_on(store.vault_totals())?;
-    let clients: Vec<CopiesRow> = clients.into_iter().map(CopiesRow::of).collect();
-    let bytes = clients.iter().map(|it| it.bytes).sum();
-    let enabled = config.vault.enabled;
-    Ok(VaultReport { enabled, bytes, bytes_max: config.vault.bytes_max(), clients })
-}
-
 /// Removes all copies; false if the user did not confirm, or the store's file still contains some.
-fn clear(store: &Store, config: &Config, is_agreed_to: bool) -> Result<bool, Failure> {
-    let runtime = settings::runtime()?;
-    runtime.block_on(finish_forgetting(store, config))?;
-    let kept = runtime.block_on(store.vault_totals())?;
+async fn clear(store: &Store, config: &Config, is_agreed_to: bool) -> Result<bool> {
+    finish_forgetting(store, config).await?;
+    let kept = store.vault_totals().await?;
     if kept.is_empty() {
         return Ok(true);
     }
@@ -129,10 +124,8 @@ fn clear(store: &Store, config: &Config, is_agreed_to: bool) -> Result<bool, Fai
         output::note("nothing was removed");
         return Ok(false);
     }
-    let is_scrubbed = runtime.block_on(async {
-        store.clear_vault().await?;
-        store.scrub().await
-    })?;
+    store.clear_vault().await?;
+    let is_scrubbed = store.scrub().await?;
     output::note(&format!("removed: {copies}"));
     if !is_scrubbed {
         output::note(UNSCRUBBED);
@@ -140,7 +133,7 @@ fn clear(store: &Store, config: &Config, is_agreed_to: bool) -> Result<bool, Fai
     Ok(is_scrubbed)
 }
 
-fn print(report: &VaultReport, config: &Config) -> Result<(), Failure> {
+fn print(report: &VaultReport, config: &Config) -> Result<()> {
     output::rows(&report.clients, false, "the vault has no copies")?;
     output::note(&match report.enabled {
         true => format!(
@@ -157,7 +150,6 @@ fn print(report: &VaultReport, config: &Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Formats a size, such as `12.3 MB`.
 fn size(bytes: u64) -> String {
     const MB: u64 = 1024 * 1024;
     match bytes {

@@ -1,8 +1,10 @@
 //! `annalist worker`: processes the queue, continuously or until it is empty.
 
 use super::enqueue::enqueuer_of;
-use super::model_args::{ModelArgs, RECORDED, refuse_unpriced_cap};
-use super::output::{self, Failure, GREEN, RED, YELLOW, count, counted, json_row, pairs, remark};
+use super::model_args::{ModelArgs, call_rows, refuse_unpriced_cap};
+use super::output::{
+    self, Failure, GREEN, RED, Result, YELLOW, count, counted, json_row, pairs, remark,
+};
 use super::progress::{self, OFTEN, Progress, SELDOM, cancelled_with_note};
 use super::serve::{meters, status_pages};
 use super::{hand_over, settings};
@@ -24,7 +26,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 const SPINNER: &str = "{spinner:.dim} {prefix:.dim} {wide_msg}";
 
@@ -56,14 +57,21 @@ pub(super) struct Args {
     /// Exit after one job
     #[arg(long, conflicts_with = "drain")]
     once: bool,
-    #[command(flatten)]
-    services: ServiceArgs,
+    /// Watch these folders and enqueue new entries of their transcripts
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    watch: Vec<PathBuf>,
+    /// Take slices from a NATS JetStream stream: nats://HOST[:PORT]/STREAM
+    #[arg(long, value_name = "URL")]
+    from: Option<String>,
+    /// Serve /metrics (Prometheus) and /healthz at this address, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<SocketAddr>,
     /// Print the results as one JSON object on stdout
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let mut config = settings::load(file)?;
     args.model.override_settings(&mut config);
     let until = match (args.drain, args.once) {
@@ -72,11 +80,11 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
         (false, false) => Until::Stopped,
     };
     hand_over::retry();
-    let (summary, totals, end) = settings::runtime()?.block_on(work(args, config, until))?;
+    let (summary, totals, end) = work(args, config, until).await?;
     if args.json {
         output::json(&summary)?;
     } else if until != Until::Stopped {
-        summary.print(args.model.is_recorded())?;
+        summary.print(&totals, args.model.is_recorded())?;
     }
     summary.notes();
     output::warn_of_empty_answers(&totals);
@@ -86,12 +94,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     output::fail_if(!summary.well)
 }
 
-/// Works with its services until the end.
-async fn work(
-    args: &Args,
-    config: Config,
-    until: Until,
-) -> Result<(Summary, Totals, End), Failure> {
+async fn work(args: &Args, config: Config, until: Until) -> Result<(Summary, Totals, End)> {
     let meters = meters();
     let tally = Arc::new(Tally::metered(Arc::clone(&meters)));
     let counts = Arc::new(Counts::metered(Arc::clone(&meters)));
@@ -111,16 +114,16 @@ async fn work(
     let drain = (until == Until::Drained).then(Arc::default);
     let feeding = drain.as_ref().map(Arc::downgrade).unwrap_or_default();
     let rejected: Arc<AtomicU64> = Arc::default();
-    let context = WorkerContext {
+    let metered = Arc::clone(&meters);
+    let feed = Feed {
+        enqueuer: enqueuer_of(&config, store.clone(), &model_name),
+        closing: closing.clone(),
         drain,
+        tell: output::note_over_progress,
+        enqueued: Arc::new(move |jobs| metered.enqueued(jobs)),
         rejected: Arc::clone(&rejected),
-        config: &config,
-        model_name: &model_name,
-        store: &store,
-        closing: &closing,
-        meters: &meters,
     };
-    let services = start_services(&args.services, context).await?;
+    let services = start_services(args, &store, &meters, feed).await?;
     let state = || {
         let mut text = line(&counts.jobs(), &tally.totals());
         if counts.is_consolidating() {
@@ -164,39 +167,16 @@ async fn work(
 
 const HAND_OVER_EVERY: Duration = Duration::from_secs(30);
 
-#[derive(Debug, clap::Args)]
-struct ServiceArgs {
-    /// Watch these folders and enqueue new entries of their transcripts
-    #[arg(long, value_name = "DIR", num_args = 1..)]
-    watch: Vec<PathBuf>,
-    /// Take slices from a NATS JetStream stream: nats://HOST[:PORT]/STREAM
-    #[arg(long, value_name = "URL")]
-    from: Option<String>,
-    /// Serve /metrics (Prometheus) and /healthz at this address, such as 127.0.0.1:9464
-    #[arg(long, value_name = "ADDR")]
-    metrics: Option<SocketAddr>,
-}
-
-struct WorkerContext<'a> {
-    config: &'a Config,
-    model_name: &'a str,
-    store: &'a Store,
-    closing: &'a CancellationToken,
-    meters: &'a Arc<Meters>,
-    /// Held by each folder and stream until it has been read to its end; `None` to follow them.
-    drain: Option<Arc<()>>,
-    /// Counts the messages that are rejected.
-    rejected: Arc<AtomicU64>,
-}
-
 /// Running services; each returns the problem that a person must solve, if there is one.
 type Services = JoinSet<Result<(), String>>;
 
 async fn start_services(
-    args: &ServiceArgs,
-    worker: WorkerContext<'_>,
-) -> Result<Services, Failure> {
-    let WorkerContext { config, model_name, store, closing, meters, drain, rejected } = worker;
+    args: &Args,
+    store: &Store,
+    meters: &Arc<Meters>,
+    feed: Feed,
+) -> Result<Services> {
+    let closing = &feed.closing;
     let mut services = Services::new();
     if let Some(addr) = args.metrics {
         let listener = HttpListener::bind(addr).await;
@@ -226,15 +206,6 @@ async fn start_services(
     if args.watch.is_empty() && args.from.is_none() {
         return Ok(services);
     }
-    let counted = Arc::clone(meters);
-    let feed = Feed {
-        enqueuer: enqueuer_of(config, store.clone(), model_name),
-        closing: closing.clone(),
-        drain,
-        tell: output::note_over_progress,
-        enqueued: Arc::new(move |jobs| counted.enqueued(jobs)),
-        rejected,
-    };
     // With `--drain` no later entries complete a partial slice.
     let how = EnqueueOptions { flush: feed.drain.is_some(), ..EnqueueOptions::default() };
     if !args.watch.is_empty() {
@@ -257,7 +228,7 @@ async fn receive(
     feed: Feed,
     how: EnqueueOptions,
     services: &mut Services,
-) -> Result<(), Failure> {
+) -> Result<()> {
     use crate::adapters::nats::{NatsUrl, Source, SourceConfig};
     let url = NatsUrl::parse(url).map_err(|error| Failure::usage(format!("--from: {error}")))?;
     let source = Source::connect(&url, SourceConfig::default()).await;
@@ -267,7 +238,7 @@ async fn receive(
 }
 
 #[cfg(not(feature = "nats"))]
-async fn receive(_: &str, _: Feed, _: EnqueueOptions, _: &mut Services) -> Result<(), Failure> {
+async fn receive(_: &str, _: Feed, _: EnqueueOptions, _: &mut Services) -> Result<()> {
     let how = "build it with `cargo build --release --features nats`";
     Err(Failure::usage(format!("--from: this program was built without NATS: {how}")))
 }
@@ -344,13 +315,11 @@ impl Summary {
         }
     }
 
-    fn print(&self, is_recorded: bool) -> Result<(), Failure> {
+    fn print(&self, totals: &Totals, is_recorded: bool) -> Result<()> {
         let jobs = &self.jobs;
         let some = |jobs: u64| if jobs > 0 { count(jobs) } else { String::new() };
         let known = remark(jobs.known, "extracted before");
-        let journaled = remark(self.journaled, "from the journal");
-        let (sent, answered) = (count(self.tokens.sent), count(self.tokens.answered));
-        let calls = if is_recorded { RECORDED } else { "calls" };
+        let [calls, tokens] = call_rows(totals, is_recorded);
         pairs([
             ("jobs done", format!("{}{known}", count(jobs.done + jobs.known))),
             ("  split in two", some(jobs.cut)),
@@ -361,8 +330,8 @@ impl Summary {
             ("records", count(jobs.staged)),
             ("quarantined", count(jobs.quarantined)),
             ("messages rejected", some(self.rejected)),
-            (calls, format!("{}{journaled}", count(self.calls))),
-            ("tokens", format!("{sent} sent, {answered} answered")),
+            calls,
+            tokens,
             ("cost", self.cost.map(|cost| format!("${cost:.4}")).unwrap_or_default()),
         ])
     }

@@ -4,7 +4,7 @@ use super::folder::{DirArgs, place_of, read, unreadable};
 use crate::adapters::clock;
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::cli::arguments::{date, limit};
-use crate::cli::output::{self, BOLD, DIM, Failure, YELLOW, counted};
+use crate::cli::output::{self, BOLD, DIM, Failure, Result, YELLOW, counted};
 use crate::cli::settings;
 use crate::config::Config;
 use crate::domain::{MemoryId, MemoryState, Severity, Timestamp};
@@ -52,7 +52,7 @@ enum Format {
 
 /// The issues with their numbers by severity, as JSON.
 #[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct LintReport<'a> {
+pub(crate) struct LintReport<'a> {
     issues: &'a [Issue],
     errors: usize,
     warnings: usize,
@@ -73,13 +73,13 @@ impl LintReport<'_> {
     }
 }
 
-pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn lint(args: &LintArgs, file: Option<&Path>) -> Result<()> {
     let config = settings::load(file)?;
     let folder = args.dir.find()?;
     let read = folder.read().map_err(|error| unreadable(folder.path(), &error))?;
     let DirectoryRead { mut files, skipped, .. } = read;
     let gate = Gate::new(&config.pii);
-    let (known, rendered) = known_memories(&config, &folder)?.unzip();
+    let (known, rendered) = known_memories(&config, &folder).await?.unzip();
     let (known, rendered, today) = (known.as_ref(), &rendered.unwrap_or_default(), clock::now());
     if args.fix {
         let fixed = fix(&Linting { files: &files, known, rendered, today, gate: &gate });
@@ -109,7 +109,7 @@ pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<(), Failure> 
     output::fail_if(report.errors > 0)
 }
 
-fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result<(), Failure> {
+fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result<()> {
     for (path, text) in fixed {
         let before = files.get(&path).map(|it| &**it);
         let written = folder.write(&path, before, Some(&text));
@@ -129,17 +129,16 @@ fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result
 /// States of all memories, and the directory as rendered last.
 type Known = (BTreeMap<MemoryId, MemoryState>, Files);
 
-fn known_memories(config: &Config, folder: &MemoryFolder) -> Result<Option<Known>, Failure> {
+async fn known_memories(config: &Config, folder: &MemoryFolder) -> Result<Option<Known>> {
     let store = settings::known_store(config).unwrap_or_else(|error| {
         let why = Failure::from(error).line;
         output::note(&format!("{YELLOW}tags that name memories are not checked: {why}{YELLOW:#}"));
         None
     });
     let Some(store) = store else { return Ok(None) };
-    let runtime = settings::runtime()?;
-    let memories = runtime.block_on(store.memories(None))?;
+    let memories = store.memories(None).await?;
     let states = memories.into_iter().map(|(id, memory)| (id, memory.state)).collect();
-    Ok(Some((states, runtime.block_on(store.rendered(&directory_of(folder).dir))?)))
+    Ok(Some((states, store.rendered(&directory_of(folder).dir).await?)))
 }
 
 #[derive(Debug, clap::Args)]
@@ -182,7 +181,7 @@ fn category(name: &str) -> Result<Category, String> {
     Category::of_name(name).ok_or_else(|| format!("expected one of {}", names()))
 }
 
-pub(super) fn search(args: &SearchArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn search(args: &SearchArgs, file: Option<&Path>) -> Result<()> {
     let config = settings::load(file)?;
     let words = args.words.join(" ");
     if words.trim().is_empty() || !args.literal && search::Query::of(&words).is_empty() {
@@ -215,7 +214,7 @@ pub(super) fn search(args: &SearchArgs, file: Option<&Path>) -> Result<(), Failu
     output::fail_if(hits.is_empty())
 }
 
-fn print_hit(hit: &Hit) -> Result<(), Failure> {
+fn print_hit(hit: &Hit) -> Result<()> {
     let Hit { path, line, section, lines, .. } = hit;
     output::line(&format!("{BOLD}{path}:{line}{BOLD:#}  {DIM}{}{DIM:#}", section.as_str()))?;
     for (number, line) in lines {

@@ -2,7 +2,7 @@
 
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, PLACES};
 use crate::adapters::{clock, process};
-use crate::cli::output::{self, Failure, YELLOW};
+use crate::cli::output::{self, Failure, Result, YELLOW};
 use crate::cli::settings;
 use crate::config::Config;
 use crate::memory_dir::{FileChange, label_number};
@@ -19,14 +19,14 @@ const CHANGES_MAX: usize = 30;
 
 /// The flag that names the directory.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(in crate::cli) struct DirArgs {
+pub(crate) struct DirArgs {
     /// Project folder or its memory directory, instead of the current project
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
 impl DirArgs {
-    pub(in crate::cli) fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         let named = self.dir.as_deref().unwrap_or(Path::new("."));
         if !PLACES.iter().any(|place| named.ends_with(place)) {
             return named.to_owned();
@@ -35,11 +35,11 @@ impl DirArgs {
         if root.as_os_str().is_empty() { PathBuf::from(".") } else { root.to_owned() }
     }
 
-    pub(in crate::cli) fn is_named(&self) -> bool {
+    pub(crate) fn is_named(&self) -> bool {
         self.dir.is_some()
     }
 
-    pub(in crate::cli) fn find(&self) -> Result<MemoryFolder, Failure> {
+    pub(crate) fn find(&self) -> Result<MemoryFolder> {
         let root = self.root();
         let found = match self.dir {
             Some(_) => MemoryFolder::find(&root).map_err(|error| unreadable(&root, &error))?,
@@ -50,7 +50,7 @@ impl DirArgs {
 }
 
 /// Says that `dir`, or the current project, has no memory directory.
-pub(in crate::cli) fn no_directory(dir: Option<&Path>) -> String {
+pub(crate) fn no_directory(dir: Option<&Path>) -> String {
     if let Some(error) = MemoryFolder::link_out(dir.unwrap_or(Path::new("."))) {
         return error.to_string();
     }
@@ -62,31 +62,30 @@ pub(in crate::cli) fn no_directory(dir: Option<&Path>) -> String {
     )
 }
 
-/// Finds the memory directory of the project that contains `folder`.
-pub(in crate::cli) fn project_directory(folder: &Path) -> Result<Option<MemoryFolder>, Failure> {
+pub(crate) fn project_directory(folder: &Path) -> Result<Option<MemoryFolder>> {
     let found = MemoryFolder::find_above(folder, settings::home().as_deref());
     found.map_err(|error| unreadable(folder, &error))
 }
 
 /// Replaces a label or a tag by what the store knows, in the current project.
-pub(in crate::cli) fn tag_or_id(id: &str) -> Result<Cow<'_, str>, Failure> {
+pub(crate) fn tag_or_id(id: &str) -> Result<Cow<'_, str>> {
     let here = label_number(id).map(|_| DirArgs::default().find()).transpose()?;
     Ok(pipeline::tag_or_id(here.as_ref(), id)?)
 }
 
-pub(in crate::cli) fn read(folder: &MemoryFolder) -> Result<DirectoryRead, Failure> {
+pub(crate) fn read(folder: &MemoryFolder) -> Result<DirectoryRead> {
     let read = folder.read().map_err(|error| unreadable(folder.path(), &error))?;
     left_out(&read.skipped);
     Ok(read)
 }
 
-pub(in crate::cli) fn left_out(files: &[(String, &'static str)]) {
+pub(crate) fn left_out(files: &[(String, &'static str)]) {
     for (path, reason) in files {
         output::note(&format!("{YELLOW}{path}: {reason}: skipped{YELLOW:#}"));
     }
 }
 
-pub(super) fn unreadable(path: &Path, error: &io::Error) -> Failure {
+pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("{}: {error}", path.display()))
 }
 
@@ -99,7 +98,7 @@ pub(super) async fn namespace_of(
     store: &Store,
     config: &Config,
     folder: &MemoryFolder,
-) -> Result<String, Failure> {
+) -> Result<String> {
     if let Some(named) = &config.namespace {
         return Ok(named.clone());
     }
@@ -130,7 +129,7 @@ pub(super) fn failure(folder: &MemoryFolder, error: SyncError) -> Failure {
     }
 }
 
-pub(in crate::cli) fn directories(store: &Store, config: &Config) -> Result<Directories, Failure> {
+pub(crate) fn directories(store: &Store, config: &Config) -> Result<Directories> {
     Ok(Directories {
         dir_sync: dir_sync_of(store.clone(), config),
         here: project_directory(Path::new("."))?,
@@ -138,17 +137,13 @@ pub(in crate::cli) fn directories(store: &Store, config: &Config) -> Result<Dire
     })
 }
 
-/// Note on erased text that could not be scrubbed.
-pub(in crate::cli) const UNSCRUBBED: &str = "the store's file still contains erased text, because \
+pub(crate) const UNSCRUBBED: &str = "the store's file still contains erased text, because \
     another process uses the store: once it has ended, `annalist forget` or the next replay, sync \
     or consolidation removes the text";
 
 /// Finishes erasures that were interrupted and returns their namespaces. Their text may still be in directories and in
 /// the store's file.
-pub(in crate::cli) async fn finish_forgetting(
-    store: &Store,
-    config: &Config,
-) -> Result<Vec<String>, Failure> {
+pub(crate) async fn finish_forgetting(store: &Store, config: &Config) -> Result<Vec<String>> {
     let unfinished = store.unscrubbed().await?;
     if !unfinished.is_empty() {
         let is_done = directories(store, config)?.finish_forgetting(&unfinished).await?;
@@ -161,11 +156,7 @@ pub(in crate::cli) async fn finish_forgetting(
 }
 
 /// Updates this machine's directories of `namespaces` after a plan was applied or undone. Notes changed files.
-pub(in crate::cli) async fn after_plan(
-    store: &Store,
-    config: &Config,
-    namespaces: &[&str],
-) -> Result<(), Failure> {
+pub(crate) async fn after_plan(store: &Store, config: &Config, namespaces: &[&str]) -> Result<()> {
     let directories = directories(store, config)?;
     for shown in namespaces {
         note_files(&directories, &directories.renew(shown).await?)?;
@@ -173,10 +164,7 @@ pub(in crate::cli) async fn after_plan(
     Ok(())
 }
 
-pub(in crate::cli) fn note_files(
-    directories: &Directories,
-    synced: &[SyncedDirectory],
-) -> Result<(), Failure> {
+pub(crate) fn note_files(directories: &Directories, synced: &[SyncedDirectory]) -> Result<()> {
     for SyncedDirectory { folder, report } in synced {
         let told = |change: &FileChange| {
             format!("{}: {}", directories.shown(folder, change.path.clone()), became(change))
@@ -188,11 +176,7 @@ pub(in crate::cli) fn note_files(
 }
 
 /// Imports edits by people from this machine's directories of `shown`, before a plan is made.
-pub(in crate::cli) async fn before_plan(
-    store: &Store,
-    config: &Config,
-    shown: &str,
-) -> Result<(), Failure> {
+pub(crate) async fn before_plan(store: &Store, config: &Config, shown: &str) -> Result<()> {
     Ok(directories(store, config)?.import_edits(shown).await?)
 }
 

@@ -4,7 +4,7 @@ use super::folder::{DirArgs, namespace_of, tag_or_id};
 use crate::adapters::clock;
 use crate::cli::arguments::{date_end, limit, note_unknown, one};
 use crate::cli::output::{
-    self, BOLD, DIM, Failure, GREEN, Row, YELLOW, counted, json_row, pairs, short, shorten,
+    self, BOLD, DIM, Failure, GREEN, Result, Row, YELLOW, counted, json_row, pairs, short, shorten,
 };
 use crate::cli::settings;
 use crate::config::namespace_name;
@@ -92,7 +92,7 @@ impl Row for MemoryRow<'_> {
 
 json_row! {
     /// A change of a memory, as JSON.
-    pub(in crate::cli) struct HistoryRow of it: &MemoryChange {
+    pub(crate) struct HistoryRow of it: &MemoryChange {
         at: String = it.entry.at.to_string(),
         deed: String = it.entry.deed.clone(),
         rule: Option<String> = it.entry.rule.clone(),
@@ -125,69 +125,65 @@ impl HistoryRow {
     }
 }
 
-pub(super) fn list(args: &ListArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn list(args: &ListArgs, file: Option<&Path>) -> Result<()> {
     let (_, store) = settings::existing_store(file)?;
-    let memories = settings::runtime()?.block_on(store.memories(args.namespace.as_deref()))?;
-    print_list(&store, memories, args, clock::now())
+    let memories = store.memories(args.namespace.as_deref()).await?;
+    print_list(&store, memories, args, clock::now()).await
 }
 
-fn print_list(
+async fn print_list(
     store: &Store,
     memories: MemoryMap,
     args: &ListArgs,
     on: Timestamp,
-) -> Result<(), Failure> {
-    settings::runtime()?.block_on(note_unknown(store, args.namespace.as_deref()))?;
+) -> Result<()> {
+    note_unknown(store, args.namespace.as_deref()).await?;
     let is_listed = |it: &&Memory| args.all || it.state == MemoryState::Active;
     let mut listed: Vec<&Memory> = memories.values().filter(is_listed).collect();
     listed.sort_by_key(|it| std::cmp::Reverse((it.valid_from, it.id)));
     listed.truncate(args.limit.unwrap_or(usize::MAX));
     listed.sort_by_key(|it| (&it.namespace, it.valid_from, it.id));
     let listed = listed.into_iter().cloned().collect();
-    let hits = settings::runtime()?.block_on(marked(store, listed, Some(memories), on))?;
+    let hits = marked(store, listed, Some(memories), on).await?;
     let rows: Vec<MemoryRow<'_>> = hits.iter().filter_map(MemoryRow::of_hit).collect();
     output::rows(&rows, args.json, "no memories: `annalist consolidate` creates them from records")
 }
 
-pub(super) fn at(args: &AtArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn at(args: &AtArgs, file: Option<&Path>) -> Result<()> {
     let (_, store) = settings::existing_store(file)?;
     let namespace = args.list.namespace.as_deref();
-    let memories = settings::runtime()?.block_on(memories_at(&store, namespace, args.date))?;
-    print_list(&store, memories, &args.list, args.date)
+    let memories = memories_at(&store, namespace, args.date).await?;
+    print_list(&store, memories, &args.list, args.date).await
 }
 
-pub(super) fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<()> {
     let (_, store) = settings::existing_store(file)?;
-    settings::runtime()?.block_on(async {
-        let memory = named(&store, &args.id).await?;
-        let changes = memory_history(&store, &memory).await?;
-        let rows: Vec<HistoryRow> = changes.iter().map(HistoryRow::of).collect();
-        if args.json {
-            return output::json(&rows);
-        }
-        let words = shorten(memory.words(), TITLE_LETTERS);
-        output::line(&format!("{BOLD}{words}{BOLD:#}"))?;
-        rows.iter().try_for_each(|row| output::line(&row.line(&memory.claim)))
-    })
+    let memory = named(&store, &args.id).await?;
+    let changes = memory_history(&store, &memory).await?;
+    let rows: Vec<HistoryRow> = changes.iter().map(HistoryRow::of).collect();
+    if args.json {
+        return output::json(&rows);
+    }
+    let words = shorten(memory.words(), TITLE_LETTERS);
+    output::line(&format!("{BOLD}{words}{BOLD:#}"))?;
+    rows.iter().try_for_each(|row| output::line(&row.line(&memory.claim)))
 }
 
-pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<()> {
     let (_, store) = settings::existing_store(file)?;
-    settings::runtime()?.block_on(async {
-        let memory = named(&store, &args.id).await?;
-        match args.json {
-            true => output::json(&MemoryRow::of_hit(&hit_of_memory(&store, memory).await?)),
-            false => print(&store, &memory).await,
-        }
-    })
+    let memory = named(&store, &args.id).await?;
+    match args.json {
+        true => output::json(&MemoryRow::of_hit(&hit_of_memory(&store, memory).await?)),
+        false => print(&store, &memory).await,
+    }
 }
 
 /// Finds a memory by id, id prefix, tag of the directory or label of a record.
-pub(super) async fn named(store: &Store, id: &str) -> Result<Memory, Failure> {
+pub(super) async fn named(store: &Store, id: &str) -> Result<Memory> {
     one(memory_named(store, &tag_or_id(id)?).await?, "memory", id)
 }
 
-async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
+async fn print(store: &Store, memory: &Memory) -> Result<()> {
     let state = match memory.state {
         MemoryState::Active => format!("{GREEN}{}{GREEN:#}", memory.standing()),
         _ if memory.is_answered() => format!("{GREEN}{}{GREEN:#}", memory.standing()),
@@ -241,20 +237,17 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
 }
 
 /// Undecided pairs of a memory: the words for each, and the other one.
-pub(in crate::cli) async fn undecided(
+pub(crate) async fn undecided(
     store: &Store,
     memory: &Memory,
-) -> Result<Vec<(&'static str, String)>, Failure> {
+) -> Result<Vec<(&'static str, String)>> {
     let pairs = pipeline::undecided(store, memory).await?.into_iter();
     let row = |by: Memory| format!("{}  {}", short(&by.id), shorten(by.words(), HEADLINE_LETTERS));
     Ok(pairs.map(|(words, by)| (words, row(by))).collect())
 }
 
 /// Short id and words of a memory; empty without an id.
-pub(in crate::cli) async fn headline(
-    store: &Store,
-    id: Option<MemoryId>,
-) -> Result<String, Failure> {
+pub(crate) async fn headline(store: &Store, id: Option<MemoryId>) -> Result<String> {
     let Some(id) = id else { return Ok(String::new()) };
     Ok(match store.memory(id.0.into()).await? {
         PrefixLookup::One(memory) => {
@@ -284,7 +277,7 @@ pub(super) struct VerifyArgs {
 
 /// A name that the code no longer has, as JSON and in a list.
 #[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct MissingRow {
+pub(crate) struct MissingRow {
     memory: MemoryId,
     claim: String,
     name: String,
@@ -300,28 +293,26 @@ impl Row for MissingRow {
     }
 }
 
-pub(super) fn verify(args: &VerifyArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn verify(args: &VerifyArgs, file: Option<&Path>) -> Result<()> {
     let config = settings::load(file)?;
     let folder = args.dir.find()?;
     let store = settings::open_store(&config, OpenMode::Existing)?;
-    let rows = settings::runtime()?.block_on(async {
-        let namespace = match &args.namespace {
-            Some(named) => named.clone(),
-            None => namespace_of(&store, &config, &folder).await?,
-        };
-        let memories = store.memories(Some(&namespace)).await?;
-        let dir = folder.path().display().to_string();
-        let root = folder.path().ancestors().nth(2).unwrap_or(folder.path());
-        let verification = Verification { store: &store, dir: &dir, root, is_forced: true };
-        let found = verification.run(memories.values()).await.map_err(|error| match error {
-            VerifyError::Store(error) => Failure::from(error),
-            VerifyError::Code(error) => Failure::usage(error.to_string()),
-        })?;
-        let row = |MissingName { memory, name, commit }: MissingName| {
-            let claim = memories.get(&memory)?.words().to_owned();
-            Some(MissingRow { memory, claim, name, since: commit })
-        };
-        Ok::<_, Failure>(found.into_iter().filter_map(row).collect::<Vec<_>>())
+    let namespace = match &args.namespace {
+        Some(named) => named.clone(),
+        None => namespace_of(&store, &config, &folder).await?,
+    };
+    let memories = store.memories(Some(&namespace)).await?;
+    let dir = folder.path().display().to_string();
+    let root = folder.path().ancestors().nth(2).unwrap_or(folder.path());
+    let verification = Verification { store: &store, dir: &dir, root, is_forced: true };
+    let found = verification.run(memories.values()).await.map_err(|error| match error {
+        VerifyError::Store(error) => Failure::from(error),
+        VerifyError::Code(error) => Failure::usage(error.to_string()),
     })?;
+    let row = |MissingName { memory, name, commit }: MissingName| {
+        let claim = memories.get(&memory)?.words().to_owned();
+        Some(MissingRow { memory, claim, name, since: commit })
+    };
+    let rows: Vec<MissingRow> = found.into_iter().filter_map(row).collect();
     output::rows(&rows, args.json, "no memory names code that no longer exists")
 }

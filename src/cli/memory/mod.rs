@@ -12,7 +12,7 @@ pub(super) use memories::{HistoryRow, MissingRow, headline, undecided};
 pub(super) use sync::{SyncReport, SyncWithPlans};
 pub(super) use verdicts::VerdictRow;
 
-use super::output::{self, Failure, in_pages};
+use super::output::{self, Result, in_pages};
 use crate::adapters::clock;
 use crate::adapters::memory_files::{MemoryFolder, PLACES, WriteOutcome};
 use crate::consolidate::PersonVerdict;
@@ -77,26 +77,26 @@ enum Command {
     Reflect(reflect::Args),
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     use PersonVerdict::{Close, Reopen, Retract};
     match &args.command {
         Command::Init(args) => init(args),
-        Command::Sync(args) => sync::sync(args, file),
-        Command::Render(args) => sync::render(args, file),
-        Command::Lint(args) => directory::lint(args, file),
+        Command::Sync(args) => sync::sync(args, file).await,
+        Command::Render(args) => sync::render(args, file).await,
+        Command::Lint(args) => directory::lint(args, file).await,
         Command::Search(args) => directory::search(args, file),
-        Command::List(args) => in_pages(|| memories::list(args, file)),
-        Command::Show(args) => in_pages(|| memories::show(args, file)),
-        Command::History(args) => in_pages(|| memories::history(args, file)),
-        Command::At(args) => in_pages(|| memories::at(args, file)),
-        Command::KeepBoth(args) => verdicts::keep_both(args, file),
-        Command::Supersede(args) => verdicts::supersede(args, file),
-        Command::Close(args) => verdicts::one(args, |memory| Close { memory }, file),
-        Command::Reopen(args) => verdicts::one(args, |memory| Reopen { memory }, file),
-        Command::Retract(args) => verdicts::one(args, |memory| Retract { memory }, file),
-        Command::Review(args) => verdicts::review(args, file),
-        Command::Verify(args) => memories::verify(args, file),
-        Command::Reflect(args) => reflect::run(args, file),
+        Command::List(args) => in_pages(memories::list(args, file)).await,
+        Command::Show(args) => in_pages(memories::show(args, file)).await,
+        Command::History(args) => in_pages(memories::history(args, file)).await,
+        Command::At(args) => in_pages(memories::at(args, file)).await,
+        Command::KeepBoth(args) => verdicts::keep_both(args, file).await,
+        Command::Supersede(args) => verdicts::supersede(args, file).await,
+        Command::Close(args) => verdicts::one(args, |memory| Close { memory }, file).await,
+        Command::Reopen(args) => verdicts::one(args, |memory| Reopen { memory }, file).await,
+        Command::Retract(args) => verdicts::one(args, |memory| Retract { memory }, file).await,
+        Command::Review(args) => verdicts::review(args, file).await,
+        Command::Verify(args) => memories::verify(args, file).await,
+        Command::Reflect(args) => reflect::run(args, file).await,
     }
 }
 
@@ -115,7 +115,7 @@ struct InitArgs {
     dir: DirArgs,
 }
 
-fn init(args: &InitArgs) -> Result<(), Failure> {
+fn init(args: &InitArgs) -> Result<()> {
     let mut root = args.dir.root();
     // What cannot be read cannot be written either, with an error that names the folder.
     let above = project_directory(&root).ok().flatten();

@@ -4,7 +4,7 @@ use super::folder::{DirArgs, dir_sync_of, failure, namespace_of, unreadable};
 use crate::adapters::clock;
 use crate::adapters::memory_files::{MemoryFolder, WriteOutcome};
 use crate::cli::arguments::{date, note_unknown};
-use crate::cli::output::{self, BOLD, DIM, Failure, counted, short, shorten};
+use crate::cli::output::{self, BOLD, DIM, Failure, Result, counted, short, shorten};
 use crate::cli::settings;
 use crate::config::namespace_name;
 use crate::consolidate::{Category, Note, Retrospective, reflect, standing};
@@ -44,25 +44,23 @@ pub(super) struct Args {
     dir: DirArgs,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
     let folder = args.write.then(|| args.dir.find()).transpose()?;
     let store = settings::open_store(&config, OpenMode::Existing)?;
-    let retrospectives = settings::runtime()?.block_on(async {
-        let mut named = args.namespace.clone();
-        if let (None, Some(folder)) = (&named, &folder) {
-            let own = namespace_of(&store, &config, folder).await?;
-            let moved = match config.namespace.is_none() && !store.has_namespace(&own).await? {
-                true => dir_sync_of(store.clone(), &config).origin(folder).await,
-                false => Ok(None),
-            };
-            let moved = moved.map_err(|error| failure(folder, error))?;
-            let moved = moved.filter(|(_, original)| original.is_none());
-            named = Some(moved.map_or(own, |(old, _)| old));
-        }
-        look_back(&store, named, args.since).await
-    })?;
+    let mut named = args.namespace.clone();
+    if let (None, Some(folder)) = (&named, &folder) {
+        let own = namespace_of(&store, &config, folder).await?;
+        let moved = match config.namespace.is_none() && !store.has_namespace(&own).await? {
+            true => dir_sync_of(store.clone(), &config).origin(folder).await,
+            false => Ok(None),
+        };
+        let moved = moved.map_err(|error| failure(folder, error))?;
+        let moved = moved.filter(|(_, original)| original.is_none());
+        named = Some(moved.map_or(own, |(old, _)| old));
+    }
+    let retrospectives = look_back(&store, named, args.since).await?;
     let is_empty = retrospectives.iter().all(|it| it.sessions == 0);
     if args.json {
         output::json(&retrospectives)?;
@@ -87,7 +85,7 @@ async fn look_back(
     store: &Store,
     named: Option<String>,
     since: Option<Timestamp>,
-) -> Result<Vec<Retrospective>, Failure> {
+) -> Result<Vec<Retrospective>> {
     note_unknown(store, named.as_deref()).await?;
     let all = named.is_none();
     let namespaces = match named {
@@ -115,7 +113,7 @@ async fn look_back(
     Ok(retrospectives)
 }
 
-fn print(looked_back: &Retrospective) -> Result<(), Failure> {
+fn print(looked_back: &Retrospective) -> Result<()> {
     let kinds: Vec<String> =
         looked_back.kinds.iter().map(|(kind, number)| counted(*number as u64, kind)).collect();
     let sessions = counted(looked_back.sessions as u64, "session");
@@ -136,7 +134,6 @@ fn print(looked_back: &Retrospective) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Categories that have notes.
 fn by_category(looked_back: &Retrospective) -> impl Iterator<Item = (Category, Vec<&Note>)> {
     let of = |it: Category| looked_back.notes.iter().filter(move |note| note.category == it);
     let all = Category::ALL.iter().map(move |it| (*it, of(*it).collect::<Vec<_>>()));
@@ -181,7 +178,7 @@ fn page(looked_back: &Retrospective, day: &str, gate: &Gate) -> String {
 }
 
 /// Writes the retrospective beside the sessions, under a new name if one exists.
-fn write(folder: &MemoryFolder, looked_back: &Retrospective, gate: &Gate) -> Result<(), Failure> {
+fn write(folder: &MemoryFolder, looked_back: &Retrospective, gate: &Gate) -> Result<()> {
     let day = clock::now().day();
     let text = page(looked_back, &day, gate);
     for number in 1..=OF_DAY_MAX {

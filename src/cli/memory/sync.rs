@@ -6,7 +6,9 @@ use crate::adapters::hook_folder::HookFolder;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::cli::consolidate::{self, NamespaceResult, PlanRow};
 use crate::cli::model_args::AdjudicationArgs;
-use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, counted, json_row, shorten};
+use crate::cli::output::{
+    self, DIM, Failure, GREEN, RED, Result, YELLOW, counted, json_row, shorten,
+};
 use crate::cli::settings;
 use crate::config::{Config, namespace_name};
 use crate::domain::{BY_PERSON, Memory, MemoryId, Plan};
@@ -77,27 +79,27 @@ struct DirectorySync {
 }
 
 impl DirectorySync {
-    fn open(target: &Target, file: Option<&Path>) -> Result<DirectorySync, Failure> {
+    async fn open(target: &Target, file: Option<&Path>) -> Result<DirectorySync> {
         let config = settings::load(file)?;
         let folder = target.dir.find()?;
         let store = settings::open_store(&config, OpenMode::Existing)?;
         if !target.dry_run {
-            settings::runtime()?.block_on(finish_forgetting(&store, &config))?;
+            finish_forgetting(&store, &config).await?;
         }
         let namespace = match &target.namespace {
             Some(named) => named.clone(),
-            None => settings::runtime()?.block_on(namespace_of(&store, &config, &folder))?,
+            None => namespace_of(&store, &config, &folder).await?,
         };
         let dir_sync = dir_sync_of(store, &config);
         if target.namespace.is_none() {
-            settings::runtime()?.block_on(refuse_moved(&dir_sync, &folder, &namespace))?;
+            refuse_moved(&dir_sync, &folder, &namespace).await?;
         }
         let output_style = ProjectDirectory::new(folder.clone()).settings.output_style;
         Ok(DirectorySync { config, dir_sync, folder, namespace, output_style })
     }
 
     /// Notes namespaces with waiting records, if this one has no memories.
-    async fn note_others(&self) -> Result<(), Failure> {
+    async fn note_others(&self) -> Result<()> {
         let store = &self.dir_sync.store;
         if store.has_memories(&self.namespace).await? {
             return Ok(());
@@ -117,7 +119,7 @@ impl DirectorySync {
     }
 
     /// Notes entries of `session` that no model has read yet.
-    async fn note_waiting(&self, session: &str) -> Result<(), Failure> {
+    async fn note_waiting(&self, session: &str) -> Result<()> {
         let store = &self.dir_sync.store;
         let PrefixLookup::One(session) = store.session_named(session).await? else { return Ok(()) };
         let waiting = store.waiting_entries(session.id).await?;
@@ -131,7 +133,7 @@ impl DirectorySync {
         Ok(())
     }
 
-    async fn keep(&self, dry_run: bool, plan: Option<&Plan>) -> Result<DirSyncReport, Failure> {
+    async fn keep(&self, dry_run: bool, plan: Option<&Plan>) -> Result<DirSyncReport> {
         let kept = match dry_run {
             true => self.dir_sync.preview(&self.folder, &self.namespace, plan).await,
             false => self.dir_sync.sync(&self.folder, &self.namespace).await,
@@ -139,7 +141,7 @@ impl DirectorySync {
         kept.map_err(|error| failure(&self.folder, error))
     }
 
-    fn print(&self, kept: &DirSyncReport, dry_run: bool) -> Result<(), Failure> {
+    fn print(&self, kept: &DirSyncReport, dry_run: bool) -> Result<()> {
         if self.output_style == OutputStyle::Quiet {
             if let files @ 1.. = kept.changes.len() as u64 {
                 output::note(&format!("{} of the directory changed", counted(files, "file")));
@@ -172,7 +174,7 @@ impl DirectorySync {
         Ok(())
     }
 
-    fn print_changes(&self, kept: &DirSyncReport) -> Result<(), Failure> {
+    fn print_changes(&self, kept: &DirSyncReport) -> Result<()> {
         for (rule, memory) in &kept.people {
             let words = shorten(memory.words(), LINE_LETTERS);
             let done = rule.strip_prefix(BY_PERSON).unwrap_or(rule).replace('-', " ");
@@ -197,7 +199,7 @@ impl DirectorySync {
 }
 
 /// Fails if the project was moved or copied here from another namespace: a sync would ignore the edits made since.
-async fn refuse_moved(sync: &DirSync, folder: &MemoryFolder, new: &str) -> Result<(), Failure> {
+async fn refuse_moved(sync: &DirSync, folder: &MemoryFolder, new: &str) -> Result<()> {
     let moved = left_behind(sync, folder, new).await.map_err(|error| failure(folder, error))?;
     let Some((old, original)) = moved else { return Ok(()) };
     let whose = match original {
@@ -216,7 +218,7 @@ async fn refuse_moved(sync: &DirSync, folder: &MemoryFolder, new: &str) -> Resul
 }
 
 /// Returns the folder for a note that `session` was synced.
-fn hook_folder(session: &str) -> Result<HookFolder, Failure> {
+fn hook_folder(session: &str) -> Result<HookFolder> {
     let state = settings::state_folder()
         .ok_or_else(|| Failure::usage("--session: neither XDG_STATE_HOME nor HOME is set"))?;
     let folder = HookFolder::new(&state);
@@ -231,7 +233,7 @@ fn hook_folder(session: &str) -> Result<HookFolder, Failure> {
 
 json_row! {
     /// Changes of a directory, as JSON.
-    pub(in crate::cli) struct SyncReport<'a> of name: &'a str, kept: &'a DirSyncReport {
+    pub(crate) struct SyncReport<'a> of name: &'a str, kept: &'a DirSyncReport {
         namespace: &'a str = name,
         changes: Vec<ChangeRow<'a>> = kept.changes.iter().map(ChangeRow::of).collect(),
         people: Vec<EditRow> = kept.people.iter().map(EditRow::of).collect(),
@@ -244,7 +246,7 @@ json_row! {
 
 /// Changes of a directory with the plans before them, as JSON.
 #[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct SyncWithPlans<'a> {
+pub(crate) struct SyncWithPlans<'a> {
     #[serde(flatten)]
     sync: SyncReport<'a>,
     plans: Vec<PlanRow<'a>>,
@@ -281,10 +283,10 @@ json_row! {
     }
 }
 
-pub(super) fn render(args: &RenderArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn render(args: &RenderArgs, file: Option<&Path>) -> Result<()> {
     let target = &args.target;
-    let sync = DirectorySync::open(target, file)?;
-    let kept = settings::runtime()?.block_on(sync.keep(target.dry_run, None))?;
+    let sync = DirectorySync::open(target, file).await?;
+    let kept = sync.keep(target.dry_run, None).await?;
     match target.json {
         true => output::json(&SyncReport::of(&sync.namespace, &kept))?,
         false => sync.print(&kept, target.dry_run)?,
@@ -292,31 +294,28 @@ pub(super) fn render(args: &RenderArgs, file: Option<&Path>) -> Result<(), Failu
     Ok(())
 }
 
-pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<()> {
     let Target { dry_run, json, .. } = args.target;
-    let sync = DirectorySync::open(&args.target, file)?;
+    let sync = DirectorySync::open(&args.target, file).await?;
     let hooks = args.session.as_deref().map(hook_folder).transpose()?;
-    let (results, kept) = settings::runtime()?.block_on(async {
-        let judge =
-            args.adjudication.adjudicator(&sync.config, &sync.dir_sync.store, dry_run).await?;
-        let consolidator = consolidate::consolidator(sync.dir_sync.store.clone(), judge);
-        let mut edits = Vec::new();
-        if !dry_run {
-            let imported = sync.dir_sync.import_edits(&sync.folder, &sync.namespace).await;
-            edits = imported.map_err(|error| failure(&sync.folder, error))?;
-        }
-        let results = consolidate::one_namespace(&consolidator, &sync.namespace, dry_run).await?;
-        let last = results.last().and_then(|it| it.planned.as_ref());
-        let mut kept = sync.keep(dry_run, last.map(|it| &it.plan)).await?;
-        kept.people.splice(..0, edits);
-        if !results.iter().any(NamespaceResult::is_something) {
-            sync.note_others().await?;
-        }
-        if let Some(session) = &args.session {
-            sync.note_waiting(session).await?;
-        }
-        Ok::<_, Failure>((results, kept))
-    })?;
+    let judge = args.adjudication.adjudicator(&sync.config, &sync.dir_sync.store, dry_run).await?;
+    let consolidator = consolidate::consolidator(sync.dir_sync.store.clone(), judge);
+    let mut edits = Vec::new();
+    if !dry_run {
+        let imported = sync.dir_sync.import_edits(&sync.folder, &sync.namespace).await;
+        edits = imported.map_err(|error| failure(&sync.folder, error))?;
+    }
+    let results = consolidate::one_namespace(&consolidator, &sync.namespace, dry_run).await?;
+    let last = results.last().and_then(|it| it.planned.as_ref());
+    let mut kept = sync.keep(dry_run, last.map(|it| &it.plan)).await?;
+    kept.people.splice(..0, edits);
+    let is_something = results.iter().any(NamespaceResult::is_something);
+    if !is_something {
+        sync.note_others().await?;
+    }
+    if let Some(session) = &args.session {
+        sync.note_waiting(session).await?;
+    }
     let failed = results.iter().any(|it| it.problem.is_some());
     if let Some((hooks, session)) = hooks.zip(args.session.as_ref())
         && !dry_run
@@ -326,7 +325,6 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<(), Failure> 
             Failure::failed(format!("--session: cannot record the sync: {error}"))
         })?;
     }
-    let is_something = results.iter().any(NamespaceResult::is_something);
     if json {
         let sync = SyncReport::of(&sync.namespace, &kept);
         let plans = results.iter().map(PlanRow::of).collect();

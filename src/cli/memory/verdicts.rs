@@ -6,7 +6,7 @@ use super::memories::named;
 use crate::adapters::files;
 use crate::cli::arguments::note_unknown;
 use crate::cli::consolidate::consolidator;
-use crate::cli::output::{self, BOLD, DIM, Failure, counted, short, shorten};
+use crate::cli::output::{self, BOLD, DIM, Failure, Result, counted, short, shorten};
 use crate::cli::settings;
 use crate::config::namespace_name;
 use crate::consolidate::PersonVerdict;
@@ -67,72 +67,69 @@ pub(super) struct OneArgs {
 
 /// A verdict, as JSON.
 #[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct VerdictRow {
+pub(crate) struct VerdictRow {
     plan: Digest,
     rule: String,
     memories: Vec<MemoryId>,
 }
 
-pub(super) fn keep_both(args: &KeepBothArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn keep_both(args: &KeepBothArgs, file: Option<&Path>) -> Result<()> {
     let verdict = |one, other| PersonVerdict::KeepBoth { one, other };
-    decide(&[&args.one, &args.other], verdict, args.json, file)
+    decide(&[&args.one, &args.other], verdict, args.json, file).await
 }
 
-pub(super) fn supersede(args: &SupersedeArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn supersede(args: &SupersedeArgs, file: Option<&Path>) -> Result<()> {
     let verdict = |old, new| PersonVerdict::Supersede { old, new };
-    decide(&[&args.old, &args.new], verdict, args.json, file)
+    decide(&[&args.old, &args.new], verdict, args.json, file).await
 }
 
-/// Applies a verdict on one memory.
-pub(super) fn one(
+pub(super) async fn one(
     args: &OneArgs,
     verdict: impl Fn(MemoryId) -> PersonVerdict,
     file: Option<&Path>,
-) -> Result<(), Failure> {
-    decide(&[&args.id], |memory, _| verdict(memory), args.json, file)
+) -> Result<()> {
+    decide(&[&args.id], |memory, _| verdict(memory), args.json, file).await
 }
 
 /// Applies a verdict on the first and the last of the named memories.
-fn decide(
+async fn decide(
     names: &[&String],
     verdict: impl Fn(MemoryId, MemoryId) -> PersonVerdict,
     as_json: bool,
     file: Option<&Path>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
-    settings::runtime()?.block_on(async {
-        let mut memories: Vec<Memory> = Vec::new();
-        for name in names {
-            memories.push(named(&store, name).await?);
+    let mut memories: Vec<Memory> = Vec::new();
+    for name in names {
+        memories.push(named(&store, name).await?);
+    }
+    let verdict = verdict(memories[0].id, memories[memories.len() - 1].id);
+    let namespace = memories[0].namespace.as_str();
+    before_plan(&store, &config, namespace).await?;
+    let plan = apply(&consolidator(store.clone(), None), namespace, verdict).await?;
+    let rule = plan.operations.first().map(|it| it.rule.to_string()).unwrap_or_default();
+    if as_json {
+        let memories = memories.iter().map(|it| it.id).collect();
+        output::json(&VerdictRow { plan: plan.id.0, rule, memories })?;
+    } else {
+        let done = rule.strip_prefix(BY_PERSON).unwrap_or(&rule).replace('-', " ");
+        let is_replaced = matches!(verdict, PersonVerdict::Supersede { .. });
+        for (at, memory) in memories.iter().enumerate() {
+            let words = shorten(memory.words(), HEADLINE_LETTERS);
+            let deed = if is_replaced && at > 0 { "replaces it" } else { &done };
+            output::line(&format!("{}  {words}  {DIM}{deed}{DIM:#}", short(&memory.id)))?;
         }
-        let verdict = verdict(memories[0].id, memories[memories.len() - 1].id);
-        let namespace = memories[0].namespace.as_str();
-        before_plan(&store, &config, namespace).await?;
-        let plan = apply(&consolidator(store.clone(), None), namespace, verdict).await?;
-        let rule = plan.operations.first().map(|it| it.rule.to_string()).unwrap_or_default();
-        if as_json {
-            let memories = memories.iter().map(|it| it.id).collect();
-            output::json(&VerdictRow { plan: plan.id.0, rule, memories })?;
-        } else {
-            let done = rule.strip_prefix(BY_PERSON).unwrap_or(&rule).replace('-', " ");
-            let is_replaced = matches!(verdict, PersonVerdict::Supersede { .. });
-            for (at, memory) in memories.iter().enumerate() {
-                let words = shorten(memory.words(), HEADLINE_LETTERS);
-                let deed = if is_replaced && at > 0 { "replaces it" } else { &done };
-                output::line(&format!("{}  {words}  {DIM}{deed}{DIM:#}", short(&memory.id)))?;
-            }
-            let plan = short(&plan.id);
-            output::note(&format!("`annalist consolidate --undo {plan}` undoes it"));
-        }
-        after_plan(&store, &config, &[namespace]).await
-    })
+        let plan = short(&plan.id);
+        output::note(&format!("`annalist consolidate --undo {plan}` undoes it"));
+    }
+    after_plan(&store, &config, &[namespace]).await
 }
 
 async fn apply(
     consolidator: &Consolidator,
     namespace: &str,
     verdict: PersonVerdict,
-) -> Result<Plan, Failure> {
+) -> Result<Plan> {
     match consolidator.decide(namespace, verdict).await? {
         DecisionOutcome::Done(plan) => Ok(*plan),
         DecisionOutcome::Refused(why) => Err(Failure::usage(why)),
@@ -165,89 +162,84 @@ enum Answer {
     Quit,
 }
 
-pub(super) fn review(args: &ReviewArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn review(args: &ReviewArgs, file: Option<&Path>) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
     let gate = Gate::new(&config.pii);
-    settings::runtime()?.block_on(async {
-        note_unknown(&store, args.namespace.as_deref()).await?;
-        let namespaces = match &args.namespace {
-            Some(namespace) => vec![namespace.clone()],
-            None => store.namespaces().await?,
-        };
-        let gold = Drafted::read(args.gold.as_deref(), &gate)?;
-        for namespace in &namespaces {
-            before_plan(&store, &config, namespace).await?;
-        }
-        let mut reviewer = Reviewer { store: &store, gold, changed: BTreeSet::new() };
-        let ended = reviewer.review(&namespaces).await;
-        reviewer.gold.write()?;
-        let changed: Vec<&str> = reviewer.changed.iter().map(String::as_str).collect();
-        after_plan(&store, &config, &changed).await?;
-        ended
-    })
-}
-
-struct Reviewer<'a> {
-    store: &'a Store,
-    gold: Drafted,
-    /// Namespaces with verdicts.
-    changed: BTreeSet<String>,
-}
-
-impl Reviewer<'_> {
-    async fn review(&mut self, namespaces: &[String]) -> Result<(), Failure> {
-        let mut lines = io::stdin().lock().lines();
-        let consolidator = consolidator(self.store.clone(), None);
-        let mut all = Vec::new();
-        for namespace in namespaces {
-            all.extend(questions(self.store, namespace).await?);
-        }
-        let count = all.len();
-        let pairs = all.iter().filter(|it| matches!(it, Question::Pair { .. })).count();
-        let (open, contradictory) = (count - pairs, counted(pairs as u64, "pair"));
-        output::note(&match count {
-            0 => "nothing to review: no memory is open or contradictory".to_owned(),
-            _ => format!(
-                "{count} to review: {contradictory} left open or contradictory, {open} open \
-                 requests, questions and failures"
-            ),
-        });
-        for (number, mut question) in (1..).zip(all) {
-            // An earlier answer may have resolved it.
-            if !question.refresh(self.store).await? {
-                continue;
-            }
-            let number = format!("{number}/{count}");
-            print_question(&question, &number)?;
-            let verdict = match ask(&question, &number, &mut lines)? {
-                Answer::Quit => break,
-                Answer::Skip => continue,
-                Answer::Verdict(verdict) => verdict,
-            };
-            let namespace = &question.memories()[0].namespace;
-            match apply(&consolidator, namespace, verdict).await {
-                Ok(plan) => {
-                    let done = match verdict {
-                        PersonVerdict::KeepBoth { .. } => "both are kept",
-                        PersonVerdict::Supersede { .. } => "the other is superseded",
-                        PersonVerdict::Close { .. } => "closed",
-                        PersonVerdict::Reopen { .. } => "reopened",
-                        PersonVerdict::Retract { .. } => "retracted",
-                    };
-                    let plan = short(&plan.id);
-                    let undo = format!("`annalist consolidate --undo {plan}` undoes it");
-                    output::line(&format!("   {DIM}{done}; {undo}{DIM:#}"))?;
-                    self.changed.insert(namespace.clone());
-                    self.gold.add(self.store, &question, verdict).await?;
-                }
-                Err(failure) => output::note(&failure.line),
-            }
-        }
-        Ok(())
+    note_unknown(&store, args.namespace.as_deref()).await?;
+    let namespaces = match &args.namespace {
+        Some(namespace) => vec![namespace.clone()],
+        None => store.namespaces().await?,
+    };
+    let mut gold = Drafted::read(args.gold.as_deref(), &gate)?;
+    for namespace in &namespaces {
+        before_plan(&store, &config, namespace).await?;
     }
+    let mut changed = BTreeSet::new();
+    let ended = review_all(&store, &namespaces, &mut gold, &mut changed).await;
+    gold.write()?;
+    let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
+    after_plan(&store, &config, &changed).await?;
+    ended
 }
 
-fn print_question(question: &Question, number: &str) -> Result<(), Failure> {
+/// Asks about all questions of `namespaces`; adds those with verdicts to `changed`.
+async fn review_all(
+    store: &Store,
+    namespaces: &[String],
+    gold: &mut Drafted,
+    changed: &mut BTreeSet<String>,
+) -> Result<()> {
+    let mut lines = io::stdin().lock().lines();
+    let consolidator = consolidator(store.clone(), None);
+    let mut all = Vec::new();
+    for namespace in namespaces {
+        all.extend(questions(store, namespace).await?);
+    }
+    let count = all.len();
+    let pairs = all.iter().filter(|it| matches!(it, Question::Pair { .. })).count();
+    let (open, contradictory) = (count - pairs, counted(pairs as u64, "pair"));
+    output::note(&match count {
+        0 => "nothing to review: no memory is open or contradictory".to_owned(),
+        _ => format!(
+            "{count} to review: {contradictory} left open or contradictory, {open} open \
+                 requests, questions and failures"
+        ),
+    });
+    for (number, mut question) in (1..).zip(all) {
+        // An earlier answer may have resolved it.
+        if !question.refresh(store).await? {
+            continue;
+        }
+        let number = format!("{number}/{count}");
+        print_question(&question, &number)?;
+        let verdict = match ask(&question, &number, &mut lines)? {
+            Answer::Quit => break,
+            Answer::Skip => continue,
+            Answer::Verdict(verdict) => verdict,
+        };
+        let namespace = &question.memories()[0].namespace;
+        match apply(&consolidator, namespace, verdict).await {
+            Ok(plan) => {
+                let done = match verdict {
+                    PersonVerdict::KeepBoth { .. } => "both are kept",
+                    PersonVerdict::Supersede { .. } => "the other is superseded",
+                    PersonVerdict::Close { .. } => "closed",
+                    PersonVerdict::Reopen { .. } => "reopened",
+                    PersonVerdict::Retract { .. } => "retracted",
+                };
+                let plan = short(&plan.id);
+                let undo = format!("`annalist consolidate --undo {plan}` undoes it");
+                output::line(&format!("   {DIM}{done}; {undo}{DIM:#}"))?;
+                changed.insert(namespace.clone());
+                gold.add(store, &question, verdict).await?;
+            }
+            Err(failure) => output::note(&failure.line),
+        }
+    }
+    Ok(())
+}
+
+fn print_question(question: &Question, number: &str) -> Result<()> {
     output::line(&format!("{BOLD}{number}{BOLD:#}"))?;
     for (place, memory) in (1..).zip(question.memories()) {
         let day = output::day(memory.valid_from.map(|at| at.to_string()).as_deref());
@@ -277,7 +269,7 @@ fn ask(
     question: &Question,
     number: &str,
     lines: &mut impl Iterator<Item = io::Result<String>>,
-) -> Result<Answer, Failure> {
+) -> Result<Answer> {
     output::note(&format!("{}; then Enter", keys(question)));
     for line in lines {
         let line = line.map_err(|error| Failure::failed(format!("standard input: {error}")))?;
@@ -320,7 +312,7 @@ struct Drafted {
 }
 
 impl Drafted {
-    fn read(file: Option<&Path>, gate: &Gate) -> Result<Drafted, Failure> {
+    fn read(file: Option<&Path>, gate: &Gate) -> Result<Drafted> {
         let mut gold = Gold::default();
         if let Some(path) = file {
             let text = files::read_if_exists(path).map_err(|error| unreadable(path, &error))?;
@@ -336,7 +328,7 @@ impl Drafted {
         store: &Store,
         question: &Question,
         verdict: PersonVerdict,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         if self.file.is_none() {
             return Ok(());
         }
@@ -359,13 +351,11 @@ impl Drafted {
         Ok(())
     }
 
-    fn write(&self) -> Result<(), Failure> {
+    fn write(&self) -> Result<()> {
         let Some(path) = &self.file else { return Ok(()) };
-        let wrong = |error: &dyn std::fmt::Display| {
-            Failure::failed(format!("{}: cannot be written: {error}", path.display()))
-        };
-        let text = serde_json::to_string_pretty(&self.gold).map_err(|error| wrong(&error))?;
-        write_if_changed(path, &format!("{text}\n")).map_err(|error| wrong(&error))?;
+        let text = serde_json::to_string_pretty(&self.gold).map_err(io::Error::from);
+        let written = text.and_then(|text| write_if_changed(path, &format!("{text}\n")));
+        written.map_err(output::unwritable(path))?;
         let items = self.gold.items.len() + self.gold.forbidden.len();
         output::note(&format!("{}: {}", path.display(), counted(items as u64, "gold item")));
         Ok(())

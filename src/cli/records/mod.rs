@@ -9,7 +9,7 @@ pub(super) use why::{WhyArgs, WhyReport, why};
 pub(super) use why_code::WhyCodeReport;
 
 use super::arguments::{date, named, note_unknown, one, prefix, session_of};
-use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, commas, short, shorten};
+use super::output::{self, BOLD, DIM, Failure, GREEN, RED, Result, YELLOW, commas, short, shorten};
 use super::settings;
 use crate::config::namespace_name;
 use crate::domain::{ClaimKind, RecordState, Timestamp};
@@ -89,8 +89,12 @@ enum Command {
     },
     /// List the memory cards of sessions: what each was about
     Cards {
-        #[command(flatten)]
-        filter: CardFilter,
+        /// Only this session, by annalist's ID, the client's ID, or a prefix of either
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+        /// Only this namespace
+        #[arg(long, value_name = "NAME", value_parser = namespace_name)]
+        namespace: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -132,18 +136,8 @@ struct Filter {
     limit: Option<u32>,
 }
 
-#[derive(Debug, Default, clap::Args)]
-struct CardFilter {
-    /// Only this session, by annalist's ID, the client's ID, or a prefix of either
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
-    /// Only this namespace
-    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
-    namespace: Option<String>,
-}
-
 impl Filter {
-    async fn read(&self, store: &Store) -> Result<RecordFilter, Failure> {
+    async fn read(&self, store: &Store) -> Result<RecordFilter> {
         let session = session_of(store, self.session.as_deref()).await?;
         Ok(RecordFilter {
             kind: self.kind,
@@ -157,40 +151,38 @@ impl Filter {
     }
 }
 
-pub(super) fn run(args: Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: Args, file: Option<&Path>) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
-    settings::runtime()?.block_on(async {
-        match args.command {
-            None => list(&store, &args.filter, args.json).await,
-            Some(Command::List { filter, json }) => list(&store, &filter, json).await,
-            Some(Command::Show { id, in_transcript: true, .. }) => {
-                for page in pages(&store, &id).await? {
-                    print_claim(&page.stored.record)?;
-                    why::print_in_transcript(&store, &page, &Gate::new(&config.pii)).await?;
-                }
-                Ok(())
+    match args.command {
+        None => list(&store, &args.filter, args.json).await,
+        Some(Command::List { filter, json }) => list(&store, &filter, json).await,
+        Some(Command::Show { id, in_transcript: true, .. }) => {
+            for page in pages(&store, &id).await? {
+                print_claim(&page.stored.record)?;
+                why::print_in_transcript(&store, &page, &Gate::new(&config.pii)).await?;
             }
-            Some(Command::Show { id, json, .. }) => show(&store, &id, json).await,
-            Some(Command::Export { filter, format: Export::Jsonl }) => {
-                export(&store, &filter).await
-            }
-            Some(Command::Diff { old, new, json }) => diff(&store, &old, &new, json).await,
-            Some(Command::Runs { json }) => {
-                let runs = store.runs(None, RUNS_MAX).await?;
-                let rows: Vec<RunRow<'_>> = runs.iter().map(RunRow::of).collect();
-                output::rows(&rows, json, "no runs: `annalist status` shows what was read")
-            }
-            Some(Command::Cards { filter, json }) => cards(&store, &filter, json).await,
+            Ok(())
         }
-    })
+        Some(Command::Show { id, json, .. }) => show(&store, &id, json).await,
+        Some(Command::Export { filter, format: Export::Jsonl }) => export(&store, &filter).await,
+        Some(Command::Diff { old, new, json }) => diff(&store, &old, &new, json).await,
+        Some(Command::Runs { json }) => {
+            let runs = store.runs(None, RUNS_MAX).await?;
+            let rows: Vec<RunRow<'_>> = runs.iter().map(RunRow::of).collect();
+            output::rows(&rows, json, "no runs: `annalist status` shows what was read")
+        }
+        Some(Command::Cards { session, namespace, json }) => {
+            cards(&store, session.as_deref(), namespace, json).await
+        }
+    }
 }
 
-pub(super) fn list_all(file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn list_all(file: Option<&Path>) -> Result<()> {
     let (_, store) = settings::existing_store(file)?;
-    settings::runtime()?.block_on(list(&store, &Filter::default(), false))
+    list(&store, &Filter::default(), false).await
 }
 
-async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<(), Failure> {
+async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<()> {
     let named = filter.namespace.as_deref();
     let is_unknown = note_unknown(store, named).await?;
     let filter = RecordFilter { newest_first: true, ..filter.read(store).await? };
@@ -213,7 +205,7 @@ async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<(), Failu
     Ok(())
 }
 
-async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), Failure> {
+async fn show(store: &Store, id: &str, as_json: bool) -> Result<()> {
     for page in pages(store, id).await? {
         if as_json {
             output::json(&RecordRow::of(&page.stored))?;
@@ -229,13 +221,13 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), Failure> {
 }
 
 /// The record with this id, or those that the memory with this id or tag rests on.
-async fn pages(store: &Store, id: &str) -> Result<Vec<RecordPage>, Failure> {
+async fn pages(store: &Store, id: &str) -> Result<Vec<RecordPage>> {
     let what = if id.starts_with(SOURCE) { "memory" } else { "record" };
     let found = one(lookup(store, id).await?, what, id)?;
     Ok(found.records.into_iter().map(|it| it.page).collect())
 }
 
-async fn export(store: &Store, filter: &Filter) -> Result<(), Failure> {
+async fn export(store: &Store, filter: &Filter) -> Result<()> {
     let each = |failed: &mut Option<Failure>, stored: StoredRecord| {
         *failed = output::json_line(&RecordRow::of(&stored)).err();
         if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -243,7 +235,7 @@ async fn export(store: &Store, filter: &Filter) -> Result<(), Failure> {
     store.fold_records(filter.read(store).await?, None, each).await?.map_or(Ok(()), Err)
 }
 
-async fn diff(store: &Store, old: &str, new: &str, as_json: bool) -> Result<(), Failure> {
+async fn diff(store: &Store, old: &str, new: &str, as_json: bool) -> Result<()> {
     let from = one(store.run(prefix(old)?).await?, "run", old)?;
     let to = one(store.run(prefix(new)?).await?, "run", new)?;
     let (before, after) = store.diff(from.run.id, to.run.id).await?;
@@ -262,7 +254,7 @@ async fn diff(store: &Store, old: &str, new: &str, as_json: bool) -> Result<(), 
     if as_json {
         return output::json(&diff);
     }
-    let about = |it: &RunRow<'_>| format!("{} {} {}", short(&it.run), it.model, it.prompt.line());
+    let about = |it: &RunRow<'_>| format!("{} {} {}", short(&it.run), it.model, it.prompt_in_words);
     output::line(&format!(
         "{RED}- {}{RED:#}\n{GREEN}+ {}{GREEN:#}",
         about(&diff.old),
@@ -281,17 +273,21 @@ async fn diff(store: &Store, old: &str, new: &str, as_json: bool) -> Result<(), 
     Ok(())
 }
 
-async fn cards(store: &Store, filter: &CardFilter, as_json: bool) -> Result<(), Failure> {
-    let session = session_of(store, filter.session.as_deref()).await?;
-    let id = session.map(|it| it.id.0.into());
-    let stored = store.cards(id, filter.namespace.clone()).await?;
-    let row = |it: &'_ StoredCard| -> Result<Card, Failure> {
+async fn cards(
+    store: &Store,
+    session: Option<&str>,
+    namespace: Option<String>,
+    as_json: bool,
+) -> Result<()> {
+    let id = session_of(store, session).await?.map(|it| it.id.0.into());
+    let stored = store.cards(id, namespace).await?;
+    let row = |it: &'_ StoredCard| -> Result<Card> {
         serde_json::from_str(&it.card).map_err(|error| {
             let id = short(&it.session.id);
             Failure::failed(format!("the card of session {id} cannot be read: {error}"))
         })
     };
-    let cards = stored.iter().map(row).collect::<Result<Vec<Card>, Failure>>()?;
+    let cards = stored.iter().map(row).collect::<Result<Vec<Card>>>()?;
     let rows: Vec<CardRow<'_>> = stored.iter().zip(cards).map(CardRow::of).collect();
     if as_json {
         return output::json(&rows);
@@ -302,7 +298,7 @@ async fn cards(store: &Store, filter: &CardFilter, as_json: bool) -> Result<(), 
     rows.iter().try_for_each(print_card)
 }
 
-fn print_card(row: &CardRow<'_>) -> Result<(), Failure> {
+fn print_card(row: &CardRow<'_>) -> Result<()> {
     let due = if row.due { ", has grown since" } else { "" };
     output::line(&format!("{BOLD}{}{BOLD:#}", shorten(row.card.title.as_str(), CARD_LETTERS)))?;
     let day = row.started_at.as_deref().map(|at| output::day(Some(at))).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Records, runs and cards as JSON and as table rows.
 
 use crate::cli::output::{
-    BOLD, DIM, Failure, GREEN, Row, YELLOW, day, dollars, json_row, line, short, shorten, time,
+    BOLD, DIM, GREEN, Result, Row, YELLOW, day, dollars, json_row, line, short, shorten, time,
 };
 use crate::domain::{Digest, Finding, OutputMode, Record, RecordState, RunState, Usage};
 use crate::memory_card::Card;
@@ -19,13 +19,6 @@ json_row! {
         id: &'a str = &run.prompt_id,
         version: u32 = run.prompt_version,
         digest: Option<String> = run.prompt_digest.map(|digest| digest.to_string()),
-    }
-}
-
-impl RunPromptRow<'_> {
-    pub(super) fn line(&self) -> String {
-        let digest = self.digest.as_ref().map(|digest| format!(" ({digest:.8})"));
-        format!("{} v{}{}", self.id, self.version, digest.unwrap_or_default())
     }
 }
 
@@ -50,14 +43,16 @@ impl Row for RecordRow<'_> {
 
 json_row! {
     /// A run, as JSON and in a list.
-    pub(in crate::cli) struct RunRow<'a> of it: &'a StoredRun {
+    pub(crate) struct RunRow<'a> of it: &'a StoredRun {
         pub(super) run: Digest = it.run.id.0,
         session: Digest = it.run.session.0,
         pub(super) slice: Digest = it.run.slice.0,
         current: bool = it.current,
         entries: (u32, u32) = (it.run.first.0, it.run.last.0),
         pub(super) model: &'a str = &it.run.model,
-        pub(super) prompt: RunPromptRow<'a> = RunPromptRow::of(&it.run),
+        prompt: RunPromptRow<'a> = RunPromptRow::of(&it.run),
+        #[serde(skip)]
+        pub(super) prompt_in_words: String = it.run.prompt(),
         schema_version: u32 = it.run.schema_version,
         rung: OutputMode = it.run.rung,
         state: RunState = it.run.state,
@@ -89,7 +84,7 @@ impl Row for RunRow<'_> {
             short(&self.session),
             format!("{}–{}", self.entries.0, self.entries.1),
             self.model.to_owned(),
-            self.prompt.line(),
+            self.prompt_in_words.clone(),
             state.to_owned(),
             self.calls.to_string(),
         ]
@@ -98,7 +93,7 @@ impl Row for RunRow<'_> {
 
 /// The difference of two runs, as JSON.
 #[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct RunDiff<'a> {
+pub(crate) struct RunDiff<'a> {
     pub(super) old: RunRow<'a>,
     pub(super) new: RunRow<'a>,
     pub(super) same: usize,
@@ -108,7 +103,7 @@ pub(in crate::cli) struct RunDiff<'a> {
 
 json_row! {
     /// A session's memory card, as JSON.
-    pub(in crate::cli) struct CardRow<'a> of it: (&'a StoredCard, Card) {
+    pub(crate) struct CardRow<'a> of it: (&'a StoredCard, Card) {
         pub(super) session: Digest = it.0.session.id.0,
         name: &'a Redacted = &it.0.session.native_id,
         pub(super) namespace: &'a str = &it.0.session.namespace,
@@ -120,7 +115,7 @@ json_row! {
     }
 }
 
-pub(in crate::cli) fn print_claim(record: &Record) -> Result<(), Failure> {
+pub(crate) fn print_claim(record: &Record) -> Result<()> {
     let state = match record.state {
         RecordState::Staged => format!("{GREEN}staged{GREEN:#}"),
         RecordState::Quarantined => format!("{YELLOW}quarantined{YELLOW:#}"),

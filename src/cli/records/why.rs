@@ -6,7 +6,7 @@ use super::why_code::{self, Subject};
 use crate::cli::arguments::{limit, one};
 use crate::cli::memory::folder::{DirArgs, tag_or_id};
 use crate::cli::memory::{headline, undecided};
-use crate::cli::output::{self, BOLD, DIM, Failure, YELLOW, json_row, pairs};
+use crate::cli::output::{self, BOLD, DIM, Failure, Result, YELLOW, json_row, pairs};
 use crate::cli::session_input::{Heard, Source};
 use crate::cli::settings;
 use crate::domain::{Entry, EntryKind, Evidence, Memory, OutputMode, Speaker};
@@ -22,11 +22,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Letters of an entry shown before and after a quote.
 const AROUND_LETTERS: usize = 60;
-/// Default maximum of records for a line of code.
 const RELATED_MAX: usize = 10;
-/// Maximum number of superseded memories to list.
 const REPLACED_MAX: u32 = 10;
 
 #[derive(Debug, clap::Args)]
@@ -41,7 +38,7 @@ A line leads to its commit, and the commit to the session that was active then, 
 based on its time, its branch and what its tools wrote. Shows records that name the file or the \
 code, or that come from the part of the session in which it was written. Exits with 1 if nothing \
 is found.")]
-pub(in crate::cli) struct WhyArgs {
+pub(crate) struct WhyArgs {
     /// ID or ID prefix of a record or memory, a tag of the directory, a label such as ADR-013, or
     /// FILE:LINE
     #[arg(required_unless_present = "commit", value_name = "ID|FILE:LINE")]
@@ -59,7 +56,7 @@ pub(in crate::cli) struct WhyArgs {
 
 json_row! {
     /// A record with the entries that it rests on, as JSON.
-    pub(in crate::cli) struct WhyRow<'a> of why: &'a RecordSources {
+    pub(crate) struct WhyRow<'a> of why: &'a RecordSources {
         #[serde(flatten)]
         record: RecordRow<'a> = RecordRow::of(&why.page.stored),
         sources: Vec<Option<EntryRow<'a>>> =
@@ -83,7 +80,7 @@ json_row! {
 /// One record, or the records that a memory rests on, as JSON.
 #[derive(JsonSchema, Serialize)]
 #[serde(untagged)]
-pub(in crate::cli) enum WhyReport<'a> {
+pub(crate) enum WhyReport<'a> {
     Record(Box<WhyRow<'a>>),
     Memory(Vec<WhyRow<'a>>),
     Note(NoteRow),
@@ -91,24 +88,18 @@ pub(in crate::cli) enum WhyReport<'a> {
 
 /// A line that a person wrote in the memory directory, as JSON.
 #[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct NoteRow {
-    path: String,
-    line: usize,
-    text: String,
-}
-
-/// A line of the project's memory directory, as a search shows it.
-struct Note {
+pub(crate) struct NoteRow {
     path: String,
     line: usize,
     text: String,
     /// Tag of the memory that the line shows.
+    #[serde(skip)]
     tag: Option<String>,
 }
 
-impl Note {
+impl NoteRow {
     /// The line that `subject` names by its path in the directory; `None` if it names something else.
-    fn find(subject: &Subject) -> Result<Option<Note>, Failure> {
+    fn find(subject: &Subject) -> Result<Option<NoteRow>> {
         let Subject::Line { file, number } = subject else { return Ok(None) };
         let path = file.display().to_string();
         let Some(folder) = DirArgs::default().find().ok().filter(|_| !file.exists()) else {
@@ -123,35 +114,35 @@ impl Note {
         let mut tags = lines.map_while(Tag::of_line).filter_map(|tag| tag.ours());
         let tag = tags.find(|tag| tag.starts_with(SOURCE));
         let said = gate.redact(said.trim()).as_str().to_owned();
-        Ok(Some(Note { path, line: *number, text: said, tag: tag.map(str::to_owned) }))
+        Ok(Some(NoteRow { path, line: *number, text: said, tag: tag.map(str::to_owned) }))
     }
 
-    fn print(self, as_json: bool) -> Result<(), Failure> {
-        let Note { path, line, text, tag: _ } = self;
+    fn print(self, as_json: bool) -> Result<()> {
         if as_json {
-            return output::json(&WhyReport::Note(NoteRow { path, line, text }));
+            return output::json(&WhyReport::Note(self));
         }
+        let NoteRow { path, line, text, .. } = self;
         output::line(&format!("{BOLD}note{BOLD:#}  {path}:{line}  {text}"))?;
         output::line("      written in the memory directory; it rests on no conversation")
     }
 }
 
-pub(in crate::cli) fn why(args: &WhyArgs, file: Option<&Path>) -> Result<(), Failure> {
+pub(crate) async fn why(args: &WhyArgs, file: Option<&Path>) -> Result<()> {
     let id = args.id.as_deref().unwrap_or_default();
     let subject = match &args.commit {
         Some(commit) => Some(Subject::Commit(commit.clone())),
         None => Subject::parse(id)?,
     };
-    let note = subject.as_ref().map(Note::find).transpose()?.flatten();
+    let note = subject.as_ref().map(NoteRow::find).transpose()?.flatten();
     let id = match (subject, note) {
         (None, _) => tag_or_id(id)?,
-        (Some(_), Some(Note { tag: Some(tag), .. })) => Cow::Owned(tag),
+        (Some(_), Some(NoteRow { tag: Some(tag), .. })) => Cow::Owned(tag),
         (Some(_), Some(note)) => return note.print(args.json),
-        (Some(subject), None) => return why_code::run(subject, args.limit, args.json, file),
+        (Some(subject), None) => return why_code::run(subject, args.limit, args.json, file).await,
     };
     let (_, store) = settings::existing_store(file)?;
     let id = &*id;
-    let found = settings::runtime()?.block_on(lookup(&store, id))?;
+    let found = lookup(&store, id).await?;
     let what = if id.starts_with(SOURCE) { "memory" } else { "record" };
     let Why { records: all, memory } = one(found, what, id)?;
     if args.json {
@@ -167,7 +158,7 @@ pub(in crate::cli) fn why(args: &WhyArgs, file: Option<&Path>) -> Result<(), Fai
         }
         print_why(why)?;
     }
-    settings::runtime()?.block_on(print_standing(&store, memory, &all))
+    print_standing(&store, memory, &all).await
 }
 
 /// Prints the memory of a record and its state, what took its place or settled it, and what it took the place of.
@@ -175,7 +166,7 @@ async fn print_standing(
     store: &Store,
     memory: Option<Memory>,
     records: &[RecordSources],
-) -> Result<(), Failure> {
+) -> Result<()> {
     let memory = match (memory, records) {
         (None, [record]) => store.memory_on(record.page.stored.record.id).await?,
         (memory, _) => memory,
@@ -197,7 +188,7 @@ async fn print_standing(
     pairs(rows)
 }
 
-fn print_why(why: &RecordSources) -> Result<(), Failure> {
+fn print_why(why: &RecordSources) -> Result<()> {
     let stored = &why.page.stored;
     print_claim(&stored.record)?;
     output::line("")?;
@@ -254,7 +245,6 @@ fn around(entry: Option<&Entry>, evidence: &Evidence) -> (String, String) {
 
 /// Entries shown before and after one with evidence.
 const AROUND: u32 = 2;
-/// Letters of an entry shown before and after a quote.
 const ENTRY_LETTERS: usize = 400;
 
 /// Prints the entries that support a record and those around them, from the file as it is now, or from the store if
@@ -263,7 +253,7 @@ pub(super) async fn print_in_transcript(
     store: &Store,
     page: &RecordPage,
     gate: &Gate,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let evidence = page.stored.record.evidence.as_slice();
     let of_file = match page.stored.path.is_empty() {
         true => Err(Failure::failed("the record names no file")),
@@ -303,7 +293,7 @@ fn entries_around(evidence: &Evidence) -> std::ops::Range<u32> {
 }
 
 /// Reads the entries around the evidence from the file, redacted.
-fn read_around(page: &RecordPage, gate: &Gate) -> Result<BTreeMap<u32, Entry>, Failure> {
+fn read_around(page: &RecordPage, gate: &Gate) -> Result<BTreeMap<u32, Entry>> {
     let path = &page.stored.path;
     let mut source = Source::open(Path::new(path), "a transcript")?;
     if source.is_private {

@@ -2,7 +2,7 @@
 
 use crate::adapters::clock;
 use crate::adapters::code::{BlamedLine, CodeError, CodeTree, Commit, SHORT_DIGITS};
-use crate::cli::output::{self, BOLD, DIM, Failure, GREEN, YELLOW, json_row, short};
+use crate::cli::output::{self, BOLD, DIM, Failure, GREEN, Result, YELLOW, json_row, short};
 use crate::cli::settings;
 use crate::domain::{Digest, Timestamp};
 use crate::pipeline::{
@@ -15,10 +15,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Maximum letters of a line of code or a quote.
 const WORDS_LETTERS: usize = 300;
 
-/// Line of code or commit to explain.
 #[derive(Clone, Debug)]
 pub(super) enum Subject {
     Line { file: PathBuf, number: usize },
@@ -27,7 +25,7 @@ pub(super) enum Subject {
 
 impl Subject {
     /// Parses `FILE:LINE`; `None` if the text is an id.
-    pub(super) fn parse(text: &str) -> Result<Option<Subject>, Failure> {
+    pub(super) fn parse(text: &str) -> Result<Option<Subject>> {
         let is_file = || text.contains(['/', '.']) || Path::new(text).is_file();
         // `FILE:LINE:COLUMN` of compilers, `FILE#L42` of links.
         let is_number = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit());
@@ -52,7 +50,7 @@ impl Subject {
 
 /// The sessions and records behind a line or a commit, as JSON.
 #[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct WhyCodeReport<'a> {
+pub(crate) struct WhyCodeReport<'a> {
     /// None for a commit.
     line: Option<LineRow>,
     /// None for a line that is not committed yet.
@@ -96,12 +94,12 @@ struct RelatedRow<'a> {
     reasons: &'a [String],
 }
 
-pub(super) fn run(
+pub(super) async fn run(
     subject: Subject,
     limit: usize,
     as_json: bool,
     file: Option<&Path>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
     let (tree, line, commit) = found(subject)?;
     let gate = Gate::new(&config.pii);
@@ -109,7 +107,7 @@ pub(super) fn run(
     let namespaces = Namespaces { store: &store, gate: &gate };
     let namespace = match &config.namespace {
         Some(named) => named.clone(),
-        None => settings::runtime()?.block_on(namespaces.of_folder(&root))?,
+        None => namespaces.of_folder(&root).await?,
     };
     let shown = gate.redact(&root);
     let request = OriginRequest {
@@ -121,13 +119,13 @@ pub(super) fn run(
         root: shown.as_str(),
         limit,
     };
-    let origin = settings::runtime()?.block_on(request.run())?;
+    let origin = request.run().await?;
     let query = Query::of(&format!("{} {}", origin.names.join(" "), commit.subject));
     let report = report(&origin, &query, line, &commit, &gate);
     if as_json {
         output::json(&report)?;
     } else {
-        output::paged(&text(&report))?;
+        output::line(text(&report).trim_end())?;
     }
     if !report.sessions.is_empty() || !report.records.is_empty() {
         return Ok(());
@@ -138,7 +136,7 @@ pub(super) fn run(
     output::fail_if(true)
 }
 
-fn found(subject: Subject) -> Result<(CodeTree, Option<BlamedLine>, Commit), Failure> {
+fn found(subject: Subject) -> Result<(CodeTree, Option<BlamedLine>, Commit)> {
     match subject {
         Subject::Line { file, number } => {
             let (tree, line) = CodeTree::blame(&file, number).map_err(code_failure)?;
@@ -243,7 +241,6 @@ fn text(report: &WhyCodeReport<'_>) -> String {
     lines.join("\n")
 }
 
-/// Time without its seconds.
 fn minute(at: &str) -> String {
     Timestamp::of_rfc3339(at).map_or_else(|| at.to_owned(), clock::local_minute)
 }

@@ -3,7 +3,7 @@
 
 use crate::adapters::spool::SpooledHandOver;
 use crate::cli::output::{
-    self, BOLD, DIM, Failure, RED, YELLOW, count, counted, json_row, lasting, shorten, time,
+    self, BOLD, DIM, RED, Result, YELLOW, count, counted, json_row, lasting, shorten, time,
 };
 use crate::domain::{JobState, Timestamp, Wait};
 use crate::store::{CapJobs, DeadJobs, OpenJobs, Overdue, QueueStats, Stuck, WorkerStatus};
@@ -25,10 +25,8 @@ json_row! {
         expired: Option<OverdueRow> = depth.expired.map(OverdueRow::of),
         waited: Option<OverdueRow> = depth.waited.map(OverdueRow::of),
         dead: Vec<DeadRow<'a>> = depth.dead.iter().map(DeadRow::of).collect(),
-        workers: Vec<WorkerRow<'a>> = {
-            let row = |it| WorkerRow { alive: depth.is_alive(it), ..WorkerRow::of(it) };
-            depth.workers.iter().map(row).collect()
-        },
+        workers: Vec<WorkerRow<'a>> =
+            depth.workers.iter().map(|it| WorkerRow::of(it, depth)).collect(),
         stuck: Vec<StuckRow> = depth.stuck().into_iter().map(StuckRow::of).collect(),
         needs_person: bool = depth.needs_person(),
     }
@@ -82,12 +80,11 @@ json_row! {
 }
 
 json_row! {
-    struct WorkerRow<'a> of it: &'a WorkerStatus {
+    struct WorkerRow<'a> of it: &'a WorkerStatus, depth: &QueueStats {
         worker: &'a str = &it.id,
         started_at: String = it.started_at.to_string(),
         seen_at: String = it.seen_at.to_string(),
-        // Set by the report: a lease ends with time.
-        alive: bool = false,
+        alive: bool = depth.is_alive(it),
         stopped: Option<&'a str> = it.stopped.as_deref(),
     }
 }
@@ -100,7 +97,7 @@ json_row! {
     }
 }
 
-pub(super) fn print(depth: &QueueStats) -> Result<(), Failure> {
+pub(super) fn print(depth: &QueueStats) -> Result<()> {
     if depth.is_empty() {
         return Ok(());
     }
@@ -125,7 +122,7 @@ fn retry(it: &DeadJobs) -> String {
     format!("annalist jobs retry --all-dead --kind {}", it.kind)
 }
 
-fn print_open(depth: &QueueStats) -> Result<(), Failure> {
+fn print_open(depth: &QueueStats) -> Result<()> {
     let mut table = output::table(&["queue", "jobs", "oldest", "next", "why"]);
     for it in &depth.open {
         let name = it.wait.map_or(it.state.name(), |wait| wait.name());
@@ -161,7 +158,7 @@ fn next(it: &OpenJobs, now: Timestamp) -> String {
     }
 }
 
-fn print_workers(depth: &QueueStats) -> Result<(), Failure> {
+fn print_workers(depth: &QueueStats) -> Result<()> {
     let alive = depth.alive().count();
     let silent = depth.workers.iter().filter(|it| it.stopped.is_none()).count() - alive;
     let mut said = format!("{alive} running");
@@ -176,7 +173,7 @@ fn print_workers(depth: &QueueStats) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_unwell(depth: &QueueStats) -> Result<(), Failure> {
+fn print_unwell(depth: &QueueStats) -> Result<()> {
     for WorkerStatus { id, seen_at, stopped, .. } in depth.stopped() {
         let line = shorten(stopped.as_deref().unwrap_or_default(), LINE_LETTERS);
         let ago = lasting(depth.at.since(*seen_at));
@@ -202,10 +199,7 @@ fn print_unwell(depth: &QueueStats) -> Result<(), Failure> {
 }
 
 /// Formats everything that stops work in one line, each with its remedy; `None` if nothing does.
-pub(in crate::cli) fn obstacles(
-    depth: Option<&QueueStats>,
-    spooled: &[SpooledHandOver],
-) -> Option<String> {
+pub(crate) fn obstacles(depth: Option<&QueueStats>, spooled: &[SpooledHandOver]) -> Option<String> {
     let mut all = Vec::new();
     if let Some(depth) = depth {
         for WorkerStatus { stopped, .. } in depth.stopped().take(1) {
@@ -234,7 +228,7 @@ pub(in crate::cli) fn obstacles(
 }
 
 /// Formats dead jobs by kind, each with its retry command on a separate line for copying.
-pub(in crate::cli) fn dead(depth: &QueueStats) -> Vec<String> {
+pub(crate) fn dead(depth: &QueueStats) -> Vec<String> {
     let lines = depth.dead.iter().flat_map(|it| {
         let detail = shorten(it.detail.as_deref().unwrap_or_default(), LINE_LETTERS);
         let jobs = counted(it.jobs, "job");

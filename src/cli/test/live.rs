@@ -1,7 +1,7 @@
 //! Combinations of models and prompts, and runs against an endpoint.
 
 use super::super::model_args;
-use super::super::output::{self, Failure};
+use super::super::output::{self, Failure, Result};
 use super::super::progress::{self, OFTEN, Progress, cancelled_by_signal};
 use super::super::settings;
 use crate::adapters::clock;
@@ -20,7 +20,7 @@ pub(super) fn variations(
     config: &Config,
     models: &[String],
     paths: &[PathBuf],
-) -> Result<Vec<Variation>, Failure> {
+) -> Result<Vec<Variation>> {
     let mut sets = Vec::new();
     for path in paths {
         let read = read_extraction(path).map_err(Failure::usage)?;
@@ -71,27 +71,25 @@ fn label(path: &Path) -> String {
     }
 }
 
-pub(super) fn run_live(run: EvalRun) -> Result<EvalResult, Failure> {
-    settings::runtime()?.block_on(async {
-        let endpoint = model_args::endpoint(&run.config)?;
-        let store = settings::open_store(&run.config, OpenMode::Create)?;
-        let (cancel, tally) = (cancelled_by_signal()?, Arc::new(Tally::default()));
-        let seen = Arc::clone(&tally);
-        let state = move || {
-            let totals = seen.totals();
-            let tokens = totals.tokens.sent + totals.tokens.answered;
-            let (done, all, cost) = (totals.slices_done, totals.slices, output::spent(totals.cost));
-            let text = format!("{done}/{all} slices, {tokens} tokens{cost}");
-            Progress { at: totals.slices_done, of: totals.slices, text }
-        };
-        let progress = progress::show(BAR, "asking".to_owned(), OFTEN, state);
-        let stopped = cancel.clone();
-        let model = LiveModel { endpoint, store, cancel, tally, clock: clock::now };
-        let mut result = progress::during(progress, run.live(model)).await?;
-        if stopped.is_cancelled() {
-            let by_user = || "interrupted; answers are in the journal".to_owned();
-            result.stopped.get_or_insert_with(by_user);
-        }
-        Ok(result)
-    })
+pub(super) async fn run_live(run: EvalRun) -> Result<EvalResult> {
+    let endpoint = model_args::endpoint(&run.config)?;
+    let store = settings::open_store(&run.config, OpenMode::Create)?;
+    let (cancel, tally) = (cancelled_by_signal()?, Arc::new(Tally::default()));
+    let seen = Arc::clone(&tally);
+    let state = move || {
+        let totals = seen.totals();
+        let tokens = totals.tokens.sent + totals.tokens.answered;
+        let (done, all, cost) = (totals.slices_done, totals.slices, output::spent(totals.cost));
+        let text = format!("{done}/{all} slices, {tokens} tokens{cost}");
+        Progress { at: totals.slices_done, of: totals.slices, text }
+    };
+    let progress = progress::show(BAR, "asking".to_owned(), OFTEN, state);
+    let stopped = cancel.clone();
+    let model = LiveModel { endpoint, store, cancel, tally, clock: clock::now };
+    let mut result = progress::during(progress, run.live(model)).await?;
+    if stopped.is_cancelled() {
+        let by_user = || "interrupted; answers are in the journal".to_owned();
+        result.stopped.get_or_insert_with(by_user);
+    }
+    Ok(result)
 }

@@ -3,7 +3,7 @@
 mod live;
 mod print;
 
-use super::output::{self, DIM, Failure, GREEN, RED, counted};
+use super::output::{self, DIM, Failure, GREEN, RED, Result, counted};
 use super::settings;
 use crate::adapters::files;
 use crate::eval::{
@@ -80,7 +80,7 @@ pub(super) struct Args {
     verbose: bool,
 }
 
-pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
+pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let mut config = settings::load(file)?;
     if let Some(concurrency) = args.concurrency {
         config.model.concurrency = concurrency as usize;
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<(), Failure> {
     for (flag, path) in written {
         path.as_deref().map_or(Ok(()), |path| check_writable(flag, path))?;
     }
-    let result = if live { run_live(run)? } else { run.offline() };
+    let result = if live { run_live(run).await? } else { run.offline() };
     let comparison = baseline.map(|before| {
         let tolerances = |case: &str| result.tolerances.get(case).copied().unwrap_or_default();
         let compared = compare(&before, &result.report, &tolerances);
@@ -142,7 +142,7 @@ impl Args {
 }
 
 /// Finds the named cases: folders, or names in the default folder; by default all of that folder.
-fn find_cases(named: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), Failure> {
+fn find_cases(named: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope)> {
     let default = Path::new(CASES);
     if named.is_empty() && !default.is_dir() {
         return Err(Failure::usage(format!(
@@ -160,7 +160,7 @@ fn find_cases(named: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), Failure> {
     find(&paths).map_err(Failure::usage)
 }
 
-fn read_baseline(path: &Path) -> Result<Report, Failure> {
+fn read_baseline(path: &Path) -> Result<Report> {
     let wrong = |what: String| Failure::usage(format!("{}: {what}", path.display()));
     let text =
         files::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
@@ -177,11 +177,7 @@ fn read_baseline(path: &Path) -> Result<Report, Failure> {
 }
 
 /// Writes the reports, and prints the table unless the JSON goes to stdout.
-fn write_reports(
-    args: &Args,
-    result: &EvalResult,
-    comparison: Option<&Comparison>,
-) -> Result<(), Failure> {
+fn write_reports(args: &Args, result: &EvalResult, comparison: Option<&Comparison>) -> Result<()> {
     let report = &result.report;
     let failed = |error: &dyn std::fmt::Display| {
         Failure::failed(format!("cannot write the report: {error}"))
@@ -212,7 +208,7 @@ fn write_reports(
 }
 
 /// Checks an output path before anything is run or paid for.
-fn check_writable(flag: &str, path: &Path) -> Result<(), Failure> {
+fn check_writable(flag: &str, path: &Path) -> Result<()> {
     let shown = path.display();
     if path.is_dir() {
         return Err(Failure::usage(format!(
@@ -228,14 +224,14 @@ fn check_writable(flag: &str, path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn save(path: &Path, text: &str) -> Result<(), Failure> {
+fn save(path: &Path, text: &str) -> Result<()> {
     write_if_changed(path, text).map_err(output::unwritable(path))?;
     output::note(&format!("{DIM}wrote {}{DIM:#}", path.display()));
     Ok(())
 }
 
 /// Writes the recordings, and says which command tests them.
-fn record(recordings: &[Recording], command: &str) -> Result<(), Failure> {
+fn record(recordings: &[Recording], command: &str) -> Result<()> {
     let (mut written, mut unchanged) = (0, 0);
     for recording in recordings {
         match recording.write().map_err(Failure::failed)? {
