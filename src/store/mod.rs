@@ -74,7 +74,7 @@ pub(in crate::store) use entry::CoverageReason;
 pub(in crate::store) use error::{Fault, Refusal, Result};
 pub(in crate::store) use handle::Backend;
 pub(in crate::store) use value::{
-    Cells, Columns, Insert, OwnedValue, Row, Value, json, literal, row_of, values,
+    Cells, Columns, Insert, Row, Value, json, literal, row_of, values,
 };
 
 /// Busy timeout while another process writes, in seconds. Commits take milliseconds.
