@@ -117,10 +117,10 @@ json_row! {
         title: Option<&'a Redacted> = it.session.title.as_ref(),
         started_at: Option<String> = output::time(it.session.started_at),
         entries: Option<u64> = it.entries,
-        coverage: Coverage = it.coverage,
+        coverage: Coverage = it.totals.coverage,
         balanced: bool = it.is_balanced(),
-        records: &'a BTreeMap<ClaimKind, u64> = &it.staged,
-        quarantined: u64 = it.quarantined,
+        records: &'a BTreeMap<ClaimKind, u64> = &it.totals.staged,
+        quarantined: u64 = it.totals.quarantined,
         runs: RunCounts = RunCounts::of(it),
         findings: &'a [Finding] = &it.findings,
         masked: &'a BTreeMap<String, u64> = &it.masked,
@@ -286,17 +286,17 @@ fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
 }
 
 fn row(it: &SessionStatus, with_pending: bool) -> Vec<String> {
-    let staged: u64 = ClaimKind::ALL.iter().filter_map(|kind| it.staged.get(kind)).sum();
+    let staged: u64 = ClaimKind::ALL.iter().filter_map(|kind| it.totals.staged.get(kind)).sum();
     let mut row = vec![
         short(&it.session.id),
         tail(&it.session.path, PATH_LETTERS),
         it.entries.map_or("unfinished".to_owned(), count),
-        count(it.coverage.extracted),
-        count(it.coverage.nothing),
-        count(it.coverage.skipped),
+        count(it.totals.coverage.extracted),
+        count(it.totals.coverage.nothing),
+        count(it.totals.coverage.skipped),
     ];
-    row.extend(with_pending.then(|| count(it.coverage.pending)));
-    row.extend([count(it.coverage.failed), count(staged), count(it.quarantined)]);
+    row.extend(with_pending.then(|| count(it.totals.coverage.pending)));
+    row.extend([count(it.totals.coverage.failed), count(staged), count(it.totals.quarantined)]);
     row
 }
 
@@ -334,7 +334,7 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Fai
             ))?,
             Some(entries) => output::line(&format!(
                 "{RED}unbalanced{RED:#} {id} {path}: {entries} entries, {} accounted for",
-                it.coverage.total()
+                it.totals.coverage.total()
             ))?,
         }
     }
