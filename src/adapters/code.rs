@@ -212,10 +212,6 @@ impl CodeTree {
     }
 
     fn spawn(&self, arguments: &[&str]) -> io::Result<Child> {
-        self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
         command.arg("-C").arg(&self.root).arg("--no-pager");
         for setting in SETTINGS {
@@ -224,7 +220,7 @@ impl CodeTree {
         command.args(arguments).stdin(Stdio::null());
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0");
         command.env("GIT_NO_LAZY_FETCH", "1");
-        command
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
     }
 }
 
@@ -355,10 +351,8 @@ impl CodeTree {
 
     fn branches(&self, commit: Option<&str>) -> Result<Vec<String>, CodeError> {
         let Some(commit) = commit else {
-            return Ok(self
-                .line(&["symbolic-ref", "--short", "-q", "HEAD"])?
-                .into_iter()
-                .collect());
+            let current = self.line(&["symbolic-ref", "--short", "-q", "HEAD"])?;
+            return Ok(current.into_iter().collect());
         };
         let listed = self.text(&[
             "for-each-ref", "--contains", commit, "--format=%(refname:short)", "refs/heads",

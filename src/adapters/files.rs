@@ -2,10 +2,10 @@
 
 use super::process;
 use crate::domain::Timestamp;
+use parking_lot::Mutex;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 use tempfile::SpooledTempFile;
 
@@ -181,27 +181,23 @@ impl Upload {
 
     pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes += bytes.len() as u64;
-        self.file().write_all(bytes)
+        self.file.lock().write_all(bytes)
     }
 
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
-
-    fn file(&self) -> MutexGuard<'_, SpooledTempFile> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Read for &Upload {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.file().read(buffer)
+        self.file.lock().read(buffer)
     }
 }
 
 impl Seek for &Upload {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.file().seek(to)
+        self.file.lock().seek(to)
     }
 }
 

@@ -4,6 +4,7 @@
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Bytes, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -148,9 +149,14 @@ async fn serve_connection(
         let body = |body| Body::new(PacedBody::new(body, stop.clone()));
         let answer = router.clone().oneshot(request.map(body));
         Box::pin(async move {
-            Ok::<_, std::convert::Infallible>(
-                answer.await?.map(|body| AnswerBody { body, _under_way: under_way }),
-            )
+            // The guard lives as long as the body.
+            let guarded = |body: Body| {
+                body.map_err(move |error| {
+                    let _ = &under_way;
+                    error
+                })
+            };
+            Ok::<_, std::convert::Infallible>(answer.await?.map(guarded))
         })
     });
     let mut connection = http1::Builder::new()
@@ -293,31 +299,6 @@ impl Drop for UnderWay {
     fn drop(&mut self) {
         self.0.under_way.fetch_sub(1, Ordering::Relaxed);
         self.0.idle.notify_one();
-    }
-}
-
-struct AnswerBody {
-    body: Body,
-    _under_way: UnderWay,
-}
-
-impl HttpBody for AnswerBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

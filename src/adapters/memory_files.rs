@@ -60,7 +60,7 @@ impl MemoryFolder {
     /// The error of a project whose directory is behind a link out of it; `None` if no place has one.
     pub(crate) fn link_out(root: &Path) -> Option<io::Error> {
         let mut places = PLACES.iter().map(|place| root.join(place));
-        places.find(|it| it.is_dir() || it.is_symlink()).map(|it| is_link_out(&it))
+        places.find(|it| it.is_dir() || it.is_symlink()).map(|it| refused(&it, LINK_OUT))
     }
 
     /// Reopens the directory at `path`, an earlier result of [`path`](MemoryFolder::path); `None`
@@ -113,7 +113,7 @@ impl MemoryFolder {
         let path = there.map_or_else(|| root.join(PLACES[0]), |there| there.path);
         let nearest = path.ancestors().find(|it| it.symlink_metadata().is_ok()).unwrap_or(root);
         if !nearest.canonicalize().is_ok_and(|real| real.starts_with(root)) {
-            return Err(is_link_out(nearest));
+            return Err(refused(nearest, LINK_OUT));
         }
         for folder in FOLDERS {
             std::fs::create_dir_all(path.join(folder))?;
@@ -282,20 +282,17 @@ impl MemoryFolder {
                 | Component::ParentDir => return Err(io::ErrorKind::InvalidInput.into()),
             }
             if whole.symlink_metadata().is_ok_and(|it| it.file_type().is_symlink()) {
-                return Err(is_link(&whole));
+                return Err(refused(&whole, LINK));
             }
         }
         Ok(whole)
     }
 }
 
-fn is_link(path: &Path) -> io::Error {
-    let what = "is a link, through which nothing is written: replace it by a folder or file";
-    io::Error::new(io::ErrorKind::InvalidInput, format!("{} {what}", path.display()))
-}
+const LINK: &str = "is a link, through which nothing is written: replace it by a folder or file";
+const LINK_OUT: &str = "is a link that leads out of the project: replace it by a folder";
 
-fn is_link_out(path: &Path) -> io::Error {
-    let what = "is a link that leads out of the project: replace it by a folder";
+fn refused(path: &Path, what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("{} {what}", path.display()))
 }
 

@@ -5,7 +5,6 @@ use super::{files, opencode_db, openhands_events};
 use crate::domain::Timestamp;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, Metadata};
 use std::io::{self, Read, Seek};
 use std::ops::ControlFlow;
@@ -90,14 +89,6 @@ pub(crate) fn visit(path: &Path, see: &mut Visitor<'_>) -> ControlFlow<()> {
     }
 }
 
-fn see_nothing() -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
-
-fn is_entered(name: &OsStr) -> bool {
-    PASSED_OVER.iter().all(|passed_over| name != *passed_over)
-}
-
 fn folder(path: &Path, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
     let has_events = openhands_events::is_events(path);
     if has_events && let Ok(meta) = fs::metadata(path) {
@@ -116,29 +107,25 @@ fn folder(path: &Path, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
             show(&entry, depth, see)?;
         }
     }
-    see_nothing()
+    ControlFlow::Continue(())
 }
 
 /// Visits one entry of a folder; the walk may go `depth` levels deeper.
 fn show(entry: &DirEntry, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
-    let Ok(kind) = entry.file_type() else { return see_nothing() };
-    let path = entry.path();
-    let path = path.as_path();
+    let nothing = ControlFlow::Continue(());
+    let Ok(kind) = entry.file_type() else { return nothing };
+    let path = &entry.path();
     if kind.is_dir() {
-        let name = path.file_name().unwrap_or_default();
-        return if depth > 0 && is_entered(name) {
-            folder(path, depth - 1, see)
-        } else {
-            see_nothing()
-        };
+        let is_entered = depth > 0 && PASSED_OVER.iter().all(|name| entry.file_name() != *name);
+        return if is_entered { folder(path, depth - 1, see) } else { nothing };
     }
     // Links to folders may form cycles; links to files count as files.
     let is_link = kind.is_symlink();
     match if is_link { fs::metadata(path) } else { entry.metadata() } {
         Ok(meta) if meta.is_file() => see(Visited::File { path, meta: &meta, is_link }),
-        Ok(_) => see_nothing(),
+        Ok(_) => nothing,
         // Dangling links and files deleted meanwhile are not problems.
-        Err(error) if is_link || error.kind() == io::ErrorKind::NotFound => see_nothing(),
+        Err(error) if is_link || error.kind() == io::ErrorKind::NotFound => nothing,
         Err(error) => see(Visited::Problem(path, error)),
     }
 }

@@ -116,10 +116,10 @@ json_row! {
         title: Option<&'a Redacted> = it.session.title.as_ref(),
         started_at: Option<String> = output::time(it.session.started_at),
         entries: Option<u64> = it.entries,
-        coverage: Coverage = it.coverage,
+        coverage: Coverage = it.totals.coverage,
         balanced: bool = it.is_balanced(),
-        records: &'a BTreeMap<ClaimKind, u64> = &it.staged,
-        quarantined: u64 = it.quarantined,
+        records: &'a BTreeMap<ClaimKind, u64> = &it.totals.staged,
+        quarantined: u64 = it.totals.quarantined,
         runs: RunCounts = RunCounts::of(it),
         findings: &'a [Finding] = &it.findings,
         masked: &'a BTreeMap<String, u64> = &it.masked,
@@ -285,18 +285,18 @@ fn print_bill(status: &Status, all: bool) -> Result<()> {
 }
 
 fn row(it: &SessionStatus) -> Vec<String> {
-    let staged: u64 = ClaimKind::ALL.iter().filter_map(|kind| it.staged.get(kind)).sum();
+    let staged: u64 = ClaimKind::ALL.iter().filter_map(|kind| it.totals.staged.get(kind)).sum();
     vec![
         short(&it.session.id),
         tail(&it.session.path, PATH_LETTERS),
         it.entries.map_or("unfinished".to_owned(), count),
-        count(it.coverage.extracted),
-        count(it.coverage.nothing),
-        count(it.coverage.skipped),
-        count(it.coverage.pending),
-        count(it.coverage.failed),
+        count(it.totals.coverage.extracted),
+        count(it.totals.coverage.nothing),
+        count(it.totals.coverage.skipped),
+        count(it.totals.coverage.pending),
+        count(it.totals.coverage.failed),
         count(staged),
-        count(it.quarantined),
+        count(it.totals.quarantined),
     ]
 }
 
@@ -335,7 +335,7 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<()> {
             ))?,
             Some(entries) => output::line(&format!(
                 "{RED}unbalanced{RED:#} {id} {path}: {entries} entries, {} accounted for",
-                it.coverage.total()
+                it.totals.coverage.total()
             ))?,
         }
     }

@@ -1,7 +1,7 @@
 //! Adaptive limit of concurrent calls (AIMD): grows by one, halves when the endpoint is overloaded, and blocks all
 //! calls while the endpoint asks for a wait.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -34,7 +34,7 @@ impl ConcurrencyLimit {
         // Each round starts with a released permit or the end of a wait.
         loop {
             let changed = self.changed.notified();
-            let begun = self.state().begin(Instant::now());
+            let begun = self.state.lock().begin(Instant::now());
             match begun {
                 Ok(epoch) => return CallPermit { limit: self, epoch },
                 Err(None) => changed.await,
@@ -50,33 +50,28 @@ impl ConcurrencyLimit {
     pub(crate) async fn released(&self) {
         // Bounded by the waits that the endpoint asks for.
         loop {
-            let held = self.state().held(Instant::now());
+            let held = self.state.lock().held(Instant::now());
             let Some(moment) = held else { return };
             tokio::time::sleep_until(moment).await;
         }
     }
 
     pub(crate) fn limit(&self) -> u32 {
-        self.state().limit
+        self.state.lock().limit
     }
 
     /// Consecutive slow-downs; concurrent calls count once.
     pub(crate) fn slowed(&self) -> u32 {
-        self.state().slowed
+        self.state.lock().slowed
     }
 
     #[cfg(test)]
     fn running(&self) -> u32 {
-        self.state().running
-    }
-
-    fn state(&self) -> MutexGuard<'_, LimitState> {
-        // Nothing panics under the lock; even after a panic the counters would be usable.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().running
     }
 
     fn change(&self, change: impl FnOnce(&mut LimitState)) {
-        change(&mut self.state());
+        change(&mut self.state.lock());
         self.changed.notify_one();
     }
 }

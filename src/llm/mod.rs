@@ -8,7 +8,6 @@
 //! disabled: `ModelError::retry` decides.
 
 mod cassette;
-mod cassette_file;
 mod concurrency;
 mod error;
 mod openai;
@@ -21,8 +20,7 @@ mod wire;
 #[cfg(test)]
 mod faults_test;
 
-pub(crate) use cassette::{Cassette, Origins};
-pub(crate) use cassette_file::{CassetteFile, Origin, schema_file};
+pub(crate) use cassette::{Cassette, CassetteFile, Origin, Origins, schema_file};
 pub(crate) use concurrency::{CallPermit, ConcurrencyLimit};
 pub use openai::{Endpoint, EndpointConfig};
 pub(crate) use probe::{Probe, probe};

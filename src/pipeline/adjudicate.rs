@@ -10,7 +10,7 @@ use super::retrying_store::RetryPolicy;
 use crate::config::Config;
 use crate::consolidate::{Adjudicated, AdjudicationSpec, Asked, Dialogue, PairBatch, Verdicts};
 use crate::domain::{
-    Digest, Finding, MemoryId, OutputMode, Purpose, RecordId, Request, RunId, Severity, Usage,
+    Digest, Finding, MemoryId, Purpose, RecordId, Request, RunId, Severity, Usage,
 };
 use crate::llm::{ModelDialogue, UNUSABLE};
 use crate::store::StoreResult;
@@ -72,12 +72,6 @@ pub(crate) enum Halt {
     Stopped,
 }
 
-pub(super) struct BatchClient {
-    client: Arc<ModelClient>,
-    /// [`CallRetry::InPlace`]: a user waits for the answer, or waiting costs nothing.
-    retry: CallRetry,
-}
-
 pub(super) struct BatchBill<'a> {
     pub(super) namespace: &'a str,
     /// Task name; with the namespace it forms the run id in the journal.
@@ -86,22 +80,14 @@ pub(super) struct BatchBill<'a> {
     pub(super) about: Vec<Digest>,
 }
 
-impl BatchClient {
-    pub(super) fn with_client(client: Arc<ModelClient>, config: &Config) -> BatchClient {
-        BatchClient { client, retry: CallRetry::within(&config.limits) }
-    }
+/// Creates the client of a command whose user waits.
+pub(super) async fn waiting_client(source: ModelSource<'_>) -> StoreResult<ModelClient> {
+    source.client(RetryPolicy::none(), Arc::default(), GRACE).await
+}
 
-    pub(super) async fn new(source: ModelSource<'_>) -> StoreResult<BatchClient> {
-        let config = source.config;
-        let client = source.client(RetryPolicy::none(), Arc::default(), GRACE).await?;
-        Ok(BatchClient::with_client(Arc::new(client), config))
-    }
-
-    pub(super) fn rung(&self) -> OutputMode {
-        self.client.output_mode.current()
-    }
-
-    pub(super) async fn ask<T: ModelDialogue>(
+impl ModelClient {
+    /// Runs a dialogue outside extraction. It retries in place: a user waits for the answer, or waiting costs nothing.
+    pub(super) async fn run_billed<T: ModelDialogue>(
         &self,
         mut dialogue: T,
         first: Request,
@@ -115,12 +101,12 @@ impl BatchClient {
                 purpose,
                 about: &about,
             },
-            stop: &self.client.cancel,
+            stop: &self.cancel,
             is_resumable: false,
-            retry: self.retry,
+            retry: CallRetry::within(&self.budget.limits),
         };
         let mut spent = Spending::default();
-        let ended = self.client.run(&mut dialogue, first, context, &mut spent).await?;
+        let ended = self.run(&mut dialogue, first, context, &mut spent).await?;
         Ok((ended, spent))
     }
 }
@@ -137,7 +123,7 @@ pub(crate) enum AskMode {
 }
 
 pub(crate) struct Adjudicator {
-    client: BatchClient,
+    client: Arc<ModelClient>,
     pub(super) spec: Arc<AdjudicationSpec>,
     in_flight: usize,
     pub(super) mode: AskMode,
@@ -179,7 +165,7 @@ struct BatchResult {
 impl Adjudicator {
     pub(crate) async fn new(source: ModelSource<'_>, mode: AskMode) -> StoreResult<Adjudicator> {
         let (config, model_name) = (source.config, source.model_name);
-        let BatchClient { client, .. } = BatchClient::new(source).await?;
+        let client = Arc::new(waiting_client(source).await?);
         Ok(Adjudicator { mode, ..Adjudicator::with_client(client, config, model_name) })
     }
 
@@ -188,7 +174,6 @@ impl Adjudicator {
         config: &Config,
         model_name: &str,
     ) -> Adjudicator {
-        let client = BatchClient::with_client(client, config);
         let prompt = config.prompts.consolidate();
         let mut spec = AdjudicationSpec::new(model_name, &config.language, prompt);
         spec.reply_tokens_max = spec.reply_tokens_max.min(config.model.reply_tokens_max);
@@ -306,14 +291,15 @@ impl Adjudicator {
     }
 
     fn price(&self, batch: &PairBatch, progress: &mut Progress) {
-        let (_, request) = Dialogue::start(&self.spec, batch.clone(), self.client.rung());
+        let (_, request) =
+            Dialogue::start(&self.spec, batch.clone(), self.client.output_mode.current());
         let pairs = batch.pairs().count();
         let usage = Usage {
             prompt_tokens: estimate(&request),
             cached_tokens: 0,
             completion_tokens: pairs.max(batch.len()) as u64 * VERDICT_TOKENS_ESTIMATE,
         };
-        let cost_micros = cost(usage, self.client.client.price);
+        let cost_micros = cost(usage, self.client.price);
         progress.usage.add(pairs, Spending { asks: 1, usage, cost_micros, ..Spending::default() });
         progress.usage.is_estimate = true;
         progress.skip(batch.pairs(), batch.records());
@@ -327,14 +313,15 @@ impl Adjudicator {
     ) -> StoreResult<BatchResult> {
         let (pairs, about) = (batch.pairs().collect(), batch.about());
         let records = batch.records().collect();
-        let (dialogue, request) = Dialogue::start(&self.spec, batch.clone(), self.client.rung());
+        let (dialogue, request) =
+            Dialogue::start(&self.spec, batch.clone(), self.client.output_mode.current());
         let bill = BatchBill { namespace, task: "judging", purpose: Purpose::Consolidate, about };
-        let (ended, spent) = self.client.ask(dialogue, request, bill).await?;
+        let (ended, spent) = self.client.run_billed(dialogue, request, bill).await?;
         if let DialogueEnd::Done(adjudicated) = &ended
             && !adjudicated.verdicts.is_empty()
         {
             let worked = adjudicated.summary.rung;
-            self.client.client.learn(&self.spec.model, worked, spent.refused).await?;
+            self.client.learn(&self.spec.model, worked, spent.refused).await?;
         }
         let is_too_long = matches!(ended, DialogueEnd::TooLong(_));
         let halves = if is_too_long { batch.halves() } else { None };

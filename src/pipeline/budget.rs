@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 #[derive(Debug)]
 pub(crate) struct Budget {
-    limits: Limits,
+    pub(super) limits: Limits,
     price: Price,
 }
 

@@ -313,8 +313,8 @@ impl ModelSource<'_> {
             grace,
             clock,
             settled: tokio::sync::Notify::new(),
-            in_flight: std::sync::Mutex::default(),
-            overruns: std::sync::Mutex::default(),
+            in_flight: parking_lot::Mutex::default(),
+            overruns: parking_lot::Mutex::default(),
             first_call: tokio::sync::Mutex::default(),
         })
     }

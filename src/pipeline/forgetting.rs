@@ -5,8 +5,7 @@ use crate::consolidate::forget;
 use crate::domain::{MemoryId, Record, RecordId, RecordState, SessionId};
 use crate::memory_dir::record_tag;
 use crate::store::{
-    Erased, Erasure, NamespaceLease, PrefixLookup, RecordFilter, StoreResult, StoredText,
-    place_in_words,
+    Erased, Erasure, PrefixLookup, RecordFilter, StoreResult, StoredText, place_in_words,
 };
 use crate::text::phrase::count;
 use aho_corasick::AhoCorasick;
@@ -136,7 +135,15 @@ impl Consolidator {
         target: &ForgetTarget,
     ) -> StoreResult<Forgotten<(Erased, BTreeSet<String>)>> {
         let Some(held) = self.hold(namespace).await? else { return Ok(Forgotten::Busy) };
-        let erased = self.erase(&held.lease, target).await;
+        let erased = async {
+            let found = self.plan_forgetting(namespace, target).await?;
+            let erased = self.store.erase(&held.lease, found.erasure, (self.clock)()).await?;
+            Ok(match erased {
+                Ok(erased) => Forgotten::Done((erased, found.passages)),
+                Err(moved) => Forgotten::Moved(moved),
+            })
+        };
+        let erased = erased.await;
         held.release(None).await?;
         erased
     }
@@ -168,20 +175,6 @@ impl Consolidator {
             proof.count(text.place, is_left(text.text));
         };
         self.store.each_text(proof, count).await
-    }
-
-    async fn erase(
-        &self,
-        lease: &NamespaceLease,
-        target: &ForgetTarget,
-    ) -> StoreResult<Forgotten<(Erased, BTreeSet<String>)>> {
-        let found = self.plan_forgetting(&lease.subject, target).await?;
-        let ForgetPlan { erasure, passages, .. } = found;
-        let erased = self.store.erase(lease, erasure, (self.clock)()).await?;
-        Ok(match erased {
-            Ok(erased) => Forgotten::Done((erased, passages)),
-            Err(moved) => Forgotten::Moved(moved),
-        })
     }
 
     async fn note_entries(

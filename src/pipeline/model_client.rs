@@ -13,8 +13,9 @@ use crate::llm::{CallPermit, Cassette, ConcurrencyLimit, Endpoint, back_off};
 use crate::store::{
     Bill, CallEnd, CapReached, Charge, JournalEntry, Journaled, Journaling, StoreError, StoreResult,
 };
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -145,11 +146,8 @@ impl From<StoreError> for AskError {
     }
 }
 
-struct FinishedCall<'a> {
-    permit: CallPermit<'a>,
-    reservation: Reservation,
-    result: Result<Reply, ModelError>,
-}
+/// A call with its result.
+type FinishedCall<'a> = (CallPermit<'a>, Reservation, Result<Reply, ModelError>);
 
 impl ModelClient {
     /// Returns the answer to `request`, which the dialogue already made `before` times, and adds its cost to `spent`.
@@ -207,7 +205,8 @@ impl ModelClient {
         let journaling = self.journal(request, digest, context, &reply).await?;
         let tokens = usage.prompt_tokens + usage.completion_tokens;
         // Before the room of this call becomes free for others.
-        self.overruns()
+        self.overruns
+            .lock()
             .entry(request.model.clone())
             .or_default()
             .include(worst_case(request), usage);
@@ -243,13 +242,9 @@ impl ModelClient {
         }
     }
 
-    fn overruns(&self) -> MutexGuard<'_, HashMap<String, Overrun>> {
-        self.overruns.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until no other call is the first of `model` under a cap; returns the turn if this one is.
     async fn first_call(&self, model: &str) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        let is_known = || !self.budget.is_set() || self.overruns().contains_key(model);
+        let is_known = || !self.budget.is_set() || self.overruns.lock().contains_key(model);
         if is_known() {
             return None;
         }
@@ -258,7 +253,7 @@ impl ModelClient {
     }
 
     fn in_flight(&self, digest: RequestDigest) -> Arc<tokio::sync::Mutex<()>> {
-        let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut in_flight = self.in_flight.lock();
         in_flight.retain(|_, lock| lock.strong_count() > 0);
         let known = in_flight.get(&digest).and_then(Weak::upgrade);
         known.unwrap_or_else(|| {
@@ -319,10 +314,8 @@ impl ModelClient {
         let (mut failures, mut tries, mut waited) = (0_u32, 0, Duration::ZERO);
         let seed = digest.0.short();
         let error = loop {
-            let Some(call) = self.once(endpoint, request, context).await? else {
-                break cancelled();
-            };
-            let FinishedCall { permit, reservation, result } = call;
+            let call = self.once(endpoint, request, context).await?;
+            let Some((permit, reservation, result)) = call else { break cancelled() };
             let error = match result {
                 Ok(reply) => {
                     permit.ok();
@@ -424,7 +417,7 @@ impl ModelClient {
             (Some(meter), Err(error)) => meter.failed(&error.kind),
             (None, _) => {}
         }
-        Ok(Some(FinishedCall { permit, reservation, result }))
+        Ok(Some((permit, reservation, result)))
     }
 
     /// Reserves the worst case of a call under its caps. Waits while calls in flight hold the rest of a cap; `None` if
@@ -434,7 +427,7 @@ impl ModelClient {
         request: &Request,
         context: CallContext<'_>,
     ) -> Result<Option<Reservation>, AskError> {
-        let overrun = self.overruns().get(&request.model).copied().unwrap_or_default();
+        let overrun = self.overruns.lock().get(&request.model).copied().unwrap_or_default();
         let (worst, mut looks) = (overrun.bound(worst_case(request)), 0);
         loop {
             let settled = self.settled.notified();
@@ -539,21 +532,21 @@ impl OutputModeFallback {
     }
 
     pub(crate) fn current(&self) -> OutputMode {
-        self.state().current
+        self.0.lock().current
     }
 
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.state().is_exhausted
+        self.0.lock().is_exhausted
     }
 
     /// Records that a dialogue failed in every mode.
     pub(super) fn exhaust(&self) {
-        self.state().is_exhausted = true;
+        self.0.lock().is_exhausted = true;
     }
 
     /// Records the mode that a dialogue ended in; returns true if later dialogues start lower.
     pub(crate) fn learn(&self, worked: OutputMode, refused: bool) -> bool {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let ModeState { current, lower, is_exhausted } = &mut *state;
         *is_exhausted = false;
         *lower = if worked <= *current { 0 } else { *lower + 1 };
@@ -562,10 +555,6 @@ impl OutputModeFallback {
             *current = worked;
         }
         falls
-    }
-
-    fn state(&self) -> MutexGuard<'_, ModeState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -63,24 +63,17 @@ fn name_of(url: &str, root: &Path) -> Option<String> {
 
 /// Names that a folder's namespace may have had before: its path or that of its repository, which may have a remote
 /// now, and the last components of the two.
-struct EarlierNames {
-    paths: Vec<String>,
-    components: Vec<String>,
-}
-
-impl EarlierNames {
-    fn of(folder: &str, gate: &Gate) -> EarlierNames {
-        let root = Repository::of(Path::new(folder)).map(|it| it.root);
-        let folders = [Some(PathBuf::from(folder)), root];
-        let (mut paths, mut components) = (Vec::new(), Vec::new());
-        for folder in folders.iter().flatten() {
-            let path = folder.display().to_string();
-            let last = path.rsplit(['/', '\\']).find(|name| !name.is_empty());
-            components.extend(last.map(|name| gate.redact(name).as_str().to_owned()));
-            paths.push(gate.redact(&shown(folder)).as_str().to_owned());
-        }
-        EarlierNames { paths, components }
+fn earlier_names(folder: &str, gate: &Gate) -> (Vec<String>, Vec<String>) {
+    let root = Repository::of(Path::new(folder)).map(|it| it.root);
+    let folders = [Some(PathBuf::from(folder)), root];
+    let (mut paths, mut components) = (Vec::new(), Vec::new());
+    for folder in folders.iter().flatten() {
+        let path = folder.display().to_string();
+        let last = path.rsplit(['/', '\\']).find(|name| !name.is_empty());
+        components.extend(last.map(|name| gate.redact(name).as_str().to_owned()));
+        paths.push(gate.redact(&shown(folder)).as_str().to_owned());
     }
+    (paths, components)
 }
 
 /// Resolves the namespaces of folders against a store; changes nothing there. Only a person renames a namespace, since
@@ -98,7 +91,7 @@ impl Namespaces<'_> {
     pub(crate) async fn of_folder(&self, folder: &str) -> StoreResult<String> {
         let fresh = namespace_of_folder(folder, self.gate);
         let name = self.store.namespace_moved(&fresh).await?.unwrap_or_else(|| fresh.clone());
-        let EarlierNames { paths, components } = EarlierNames::of(folder, self.gate);
+        let (paths, components) = earlier_names(folder, self.gate);
         for used in paths.iter().chain([&name]).chain(&components) {
             let is_used = match *used == name {
                 true => self.store.has_namespace(&name).await?,
@@ -136,7 +129,7 @@ impl Namespaces<'_> {
         let folder = session.cwd.as_ref().map_or("", Redacted::as_str);
         let mut forgotten = Vec::new();
         if !is_named {
-            let EarlierNames { paths, components } = EarlierNames::of(folder, self.gate);
+            let (paths, components) = earlier_names(folder, self.gate);
             let id = |name: &String| Session::id_of(name, session.format, native_id);
             forgotten.extend(components.iter().chain(&paths).map(id));
         }

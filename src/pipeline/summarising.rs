@@ -1,7 +1,8 @@
 //! Summaries of a conversation memory by a model, under the same journal, caps and prices as every other request.
 
-use super::adjudicate::{BatchBill, BatchClient, Halt, ModelUsage, NoAnswer, answered};
+use super::adjudicate::{BatchBill, Halt, ModelUsage, NoAnswer, answered, waiting_client};
 use super::extractor::ModelSource;
+use super::model_client::ModelClient;
 use super::namespace::namespace_of_folder;
 use crate::conversation_memory::{Absorbed, ConversationMemory};
 use crate::domain::{
@@ -17,7 +18,7 @@ use std::sync::Arc;
 const SUMMARY_TOKENS_MAX: Tokens = 1_000;
 
 pub(crate) struct Summariser {
-    client: BatchClient,
+    client: ModelClient,
     prompt: SummaryPrompt,
     /// Request without its message.
     request: Request,
@@ -62,7 +63,7 @@ impl Summariser {
             generation: 0,
         };
         let (prompt, usage) = (SummaryPrompt::built_in(), ModelUsage::default());
-        let client = BatchClient::new(source).await?;
+        let client = waiting_client(source).await?;
         Ok(Summariser { client, prompt, request, namespace, shown: 0, usage })
     }
 
@@ -77,7 +78,7 @@ impl Summariser {
         let (namespace, purpose) = (self.namespace.as_str(), Purpose::Summarise);
         // With an empty `about`, the answer is erased as soon as any session is forgotten.
         let bill = BatchBill { namespace, task: "summarising", purpose, about: Vec::new() };
-        let (ended, spent) = self.client.ask(PlainText, request, bill).await?;
+        let (ended, spent) = self.client.run_billed(PlainText, request, bill).await?;
         self.shown += due.messages.len() as u64;
         self.usage.add(0, spent);
         Ok(match answered(ended) {

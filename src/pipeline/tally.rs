@@ -4,10 +4,11 @@ use crate::adapters::metrics::Meters;
 use crate::config::Price;
 use crate::domain::{ClaimKind, Coverage, CoverageState, Finding, Severity, Skip, Usage};
 use crate::privacy::Gate;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Minimum number of empty extractions that makes a model suspect; fewer may be chance.
 const EMPTY_ANSWERS_MIN: u64 = 10;
@@ -179,7 +180,7 @@ impl Tally {
 
     /// Changes the counts.
     pub fn with<T>(&self, change: impl FnOnce(&mut Totals) -> T) -> T {
-        change(&mut self.totals.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.totals.lock())
     }
 
     /// Returns a snapshot of the counts.

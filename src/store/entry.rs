@@ -19,12 +19,6 @@ pub struct CoveredEntry {
     pub reason: Option<String>,
 }
 
-#[derive(Clone, Copy)]
-pub(super) struct CoverageReason<'a> {
-    pub(super) state: CoverageState,
-    pub(super) reason: &'a str,
-}
-
 /// Run number of entries that belong to no slice.
 pub(super) const NO_RUN: i64 = 0;
 
@@ -128,7 +122,8 @@ pub(super) fn cover_without_run(
     db: &mut Db,
     session_no: i64,
     ordinals: (u32, u32),
-    state: CoverageReason<'_>,
+    state: CoverageState,
+    reason: &str,
 ) -> Result<()> {
     let sql = "INSERT INTO coverage (session_no, ordinal, run_no, state, reason)
         SELECT ?1, place - ?2, 0, ?5, ?6 FROM entries
@@ -139,7 +134,6 @@ pub(super) fn cover_without_run(
             state = excluded.state, reason = excluded.reason
             WHERE coverage.state < excluded.state";
     let (first, last) = (entry_key(session_no, ordinals.0), entry_key(session_no, ordinals.1));
-    let CoverageReason { state, reason } = state;
     let row = values![session_no, entry_key(session_no, 0), first, last, rank(state), reason];
     db.run(sql, row)
 }
@@ -267,8 +261,24 @@ impl Store {
         if words.is_empty() {
             return Ok(Vec::new());
         }
-        self.read("looking for entries that name something", move |db| naming(db, session, &words))
-            .await
+        self.read("looking for entries that name something", move |db| {
+            let no = session::number(db, session)?;
+            let patterns: Vec<String> =
+                words.iter().map(|it| format!("%{}%", literal(it))).collect();
+            let conditions: Vec<String> = (4..)
+                .take(patterns.len())
+                .map(|no| format!(r"text LIKE ?{no} ESCAPE '\'"))
+                .collect();
+            let sql = format!(
+                "SELECT {COLUMNS} FROM entries WHERE ?1 <= place AND place < ?2 AND ({})
+                ORDER BY place DESC LIMIT ?3",
+                conditions.join(" OR ")
+            );
+            let mut row = values![entry_key(no, 0), entry_key(no + 1, 0), NAMING_MAX].to_vec();
+            row.extend(patterns.iter().map(Value::from));
+            db.all(&sql, &row)
+        })
+        .await
     }
 }
 
@@ -302,19 +312,3 @@ fn read_spoken(db: &mut Db, id: SessionId, ordinals: Range<u32>) -> Result<Vec<S
 
 /// Maximum number of entries returned per session.
 const NAMING_MAX: u32 = 500;
-
-fn naming(db: &mut Db, session: SessionId, words: &[String]) -> Result<Vec<Entry>> {
-    let no = session::number(db, session)?;
-    let patterns: Vec<String> = words.iter().map(|it| format!("%{}%", literal(it))).collect();
-    let conditions: Vec<String> =
-        (4..).take(patterns.len()).map(|no| format!(r"text LIKE ?{no} ESCAPE '\'")).collect();
-    let sql = format!(
-        "SELECT {COLUMNS} FROM entries WHERE ?1 <= place AND place < ?2 AND ({})
-        ORDER BY place DESC LIMIT ?3",
-        conditions.join(" OR ")
-    );
-    let (from, to) = (entry_key(no, 0), entry_key(no + 1, 0));
-    let mut row = values![from, to, NAMING_MAX].to_vec();
-    row.extend(patterns.iter().map(Value::from));
-    db.all(&sql, &row)
-}

@@ -4,12 +4,12 @@
 use super::postgres::{Access, Address, Pool};
 use super::sqlite::SqliteFile;
 use super::{
-    Db, Fault, OpenMode, Output, OwnedValue, Result, Row, StoreErrorKind, StoreResult, Value, Work,
-    values,
+    Db, Fault, OpenMode, Output, Result, Row, StoreErrorKind, StoreResult, Value, Work, values,
 };
 use crate::domain::Digest;
+use parking_lot::Mutex;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The database; clones share it. Dropping the last one waits until all writes are done.
 #[derive(Clone)]
@@ -80,7 +80,7 @@ impl Store {
     ) -> StoreResult<T> {
         let work = Mutex::new(Some(work));
         self.read(doing, move |db| {
-            let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let work = work.lock().take();
             let work = work.ok_or(Fault::from(StoreErrorKind::Other))?;
             work(db).map_err(Fault::without_retry)
         })
@@ -197,8 +197,8 @@ fn query<T>(
     run: fn(&mut Db, &str, &[Value<'_>]) -> Result<T>,
 ) -> impl Fn(&mut Db) -> Result<T> + Send + Sync + use<T> {
     let sql = sql.to_owned();
-    let values: Vec<OwnedValue> = values.iter().map(OwnedValue::of).collect();
-    move |db| run(db, &sql, &values.iter().map(OwnedValue::value).collect::<Vec<_>>())
+    let values: Vec<Value<'static>> = values.iter().map(Value::to_owned).collect();
+    move |db| run(db, &sql, &values)
 }
 
 /// Maximum number of ids listed for an ambiguous prefix.

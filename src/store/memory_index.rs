@@ -182,9 +182,7 @@ fn write(db: &mut Db, namespace: &str, index: &Index) -> Result<()> {
         db.run("DELETE FROM memory_keys WHERE key = ?1", values![*key])?;
     }
     let kept = rows.iter().filter(|(_, count, _)| *count > 0);
-    let kept = kept.flat_map(|(key, count, list)| {
-        values![*key, *count].iter().copied().chain([Value::Bytes(list)]).collect::<Vec<_>>()
-    });
+    let kept = kept.flat_map(|(key, count, list)| values![*key, *count, list.as_slice()].to_vec());
     db.insert(KEYS, &kept.collect::<Vec<_>>())?;
     let sql = "INSERT INTO memory_indexes (namespace, memories, words) VALUES (?1, ?2, ?3)
         ON CONFLICT (namespace) DO UPDATE SET memories = excluded.memories, words = excluded.words";

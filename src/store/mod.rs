@@ -66,15 +66,14 @@ pub use staging::Staging;
 pub(crate) use staging::{SessionEnd, Staged};
 pub(crate) use status::{EntryEnd, FailedRun, NamespaceSums, SessionStatus, SessionTotals, Status};
 pub(crate) use value::PageRange;
-pub(crate) use vault::{CopyBuilder, KeepAs, StoredCopy, VaultTotals};
+pub(crate) use vault::{CopyBuilder, StoredCopy, VaultTotals};
 pub(crate) use vectors::{EmbeddedTexts, NearText, UnembeddedText, Vector};
 
 pub(in crate::store) use db::{Db, Output, Work};
-pub(in crate::store) use entry::CoverageReason;
 pub(in crate::store) use error::{Fault, Refusal, Result};
 pub(in crate::store) use handle::Backend;
 pub(in crate::store) use value::{
-    Cells, Columns, Insert, OwnedValue, Row, Value, json, literal, row_of, values,
+    Cells, Columns, Insert, Row, Value, json, literal, row_of, values,
 };
 
 /// Busy timeout while another process writes, in seconds. Commits take milliseconds.

@@ -112,15 +112,9 @@ impl Store {
                     AND (namespace = ?4 OR ?6 = 0 AND path NOT LIKE 'http:%')
                 ORDER BY id <> ?5, no LIMIT 1";
             let cwd = session.cwd.as_ref().map(|it| it.as_str());
+            let folder = cwd.unwrap_or_default();
             let Session { id, native_id, format, namespace, .. } = &session;
-            let row = values![
-                native_id,
-                *format,
-                cwd.unwrap_or_default(),
-                namespace,
-                id,
-                i64::from(is_named)
-            ];
+            let row = values![native_id, *format, folder, namespace, id, is_named];
             let known = from.first(sql, row)?;
             if known.is_some() || is_forgotten(from, session.id)? {
                 return Ok(known);

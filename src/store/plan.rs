@@ -4,12 +4,12 @@
 use super::lease::check_namespace;
 use super::memory_index::{find, write_memories};
 use super::{
-    AuditEntry, Db, IdPrefix, NamespaceLease, PageRange, PrefixLookup, Result, Store,
-    StoreErrorKind, StoreResult, json, record, row_of, values,
+    AuditEntry, Db, IdPrefix, NamespaceLease, PageRange, PrefixLookup, Result, Store, StoreResult,
+    json, record, row_of, values,
 };
 use crate::domain::{
-    Change, Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, Record, RecordId,
-    Settlement, Timestamp,
+    Change, Digest, Disposition, MemoryId, MemoryMap, Moved, Operation, Plan, PlanId, Record,
+    RecordId, Settlement, Timestamp,
 };
 use std::collections::BTreeSet;
 
@@ -71,14 +71,36 @@ impl Store {
         at: Timestamp,
     ) -> StoreResult<Result<(), Vec<MemoryId>>> {
         let (lease, plan, asked) = (lease.clone(), plan.clone(), asked.to_vec());
-        let apply = move |to: &mut Db| {
-            check_namespace(to, &lease)?;
-            match standing(to, &plan)? {
-                Some(_) => Ok(Ok(())),
-                None => apply(to, &plan, &asked, at),
+        self.write("applying a plan", move |db| {
+            check_namespace(db, &lease)?;
+            if standing(db, &plan)?.is_some() {
+                return Ok(Ok(()));
             }
-        };
-        self.write("applying a plan", apply).await
+            if let Err(moved) = change(db, &plan, |state| plan.apply(state))? {
+                return Ok(Err(moved));
+            }
+            let sql = "INSERT INTO plans (id, namespace, at, body) VALUES (?1, ?2, ?3, ?4)
+                RETURNING no";
+            let body = json(&plan)?;
+            let no = db.one(sql, values![&plan.id.0, &plan.namespace, at, &body])?;
+            for operation in &plan.operations {
+                dispose(db, operation, no)?;
+                let Operation { record, disposition, rule, .. } = operation;
+                AuditEntry {
+                    plan: Some(plan.id),
+                    record: Some(*record),
+                    memory: disposition.home().or(disposition.other()),
+                    rule: Some(rule.to_string()),
+                    ..AuditEntry::new(at, disposition.name())
+                }
+                .write(db, &plan.namespace)?;
+            }
+            write_open_pairs(db, &plan, no)?;
+            write_contradictions(db, &plan, no)?;
+            note(db, &asked)?;
+            Ok(Ok(()))
+        })
+        .await
     }
 
     /// Undoes a plan. If memories changed since, or newer verdicts about them stand, writes nothing and returns their
@@ -97,8 +119,7 @@ impl Store {
             if !decided.is_empty() {
                 return Ok(Err(decided));
             }
-            let undo = |state: &mut MemoryMap| plan.undo(state).map_err(|moved| moved.0);
-            if let Err(moved) = change(db, &plan, undo)? {
+            if let Err(moved) = change(db, &plan, |state| plan.undo(state))? {
                 return Ok(Err(moved));
             }
             db.run("UPDATE plans SET undone_at = ?2 WHERE no = ?1", values![no, at])?;
@@ -314,37 +335,6 @@ impl Store {
     }
 }
 
-fn apply(
-    db: &mut Db,
-    plan: &Plan,
-    asked: &[AskedPair],
-    at: Timestamp,
-) -> Result<Result<(), Vec<MemoryId>>> {
-    if let Err(moved) = change(db, plan, |state| plan.apply(state).map_err(|moved| moved.0))? {
-        return Ok(Err(moved));
-    }
-    let sql = "INSERT INTO plans (id, namespace, at, body) VALUES (?1, ?2, ?3, ?4) RETURNING no";
-    let body = json(plan)?;
-    let row = values![&plan.id.0, &plan.namespace, at, &body];
-    let no: i64 = db.first(sql, row)?.ok_or(StoreErrorKind::Other)?;
-    for operation in &plan.operations {
-        dispose(db, operation, no)?;
-        let Operation { record, disposition, rule, .. } = operation;
-        AuditEntry {
-            plan: Some(plan.id),
-            record: Some(*record),
-            memory: disposition.home().or(disposition.other()),
-            rule: Some(rule.to_string()),
-            ..AuditEntry::new(at, disposition.name())
-        }
-        .write(db, &plan.namespace)?;
-    }
-    write_open_pairs(db, plan, no)?;
-    write_contradictions(db, plan, no)?;
-    note(db, asked)?;
-    Ok(Ok(()))
-}
-
 fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<()> {
     let Operation { record, disposition, rule, .. } = operation;
     if matches!(disposition, Disposition::Withdraw { .. }) {
@@ -383,7 +373,7 @@ fn standing(db: &mut Db, plan: &Plan) -> Result<Option<i64>> {
 fn change(
     db: &mut Db,
     plan: &Plan,
-    work: impl FnOnce(&mut MemoryMap) -> Result<(), Vec<MemoryId>>,
+    work: impl FnOnce(&mut MemoryMap) -> Result<(), Moved>,
 ) -> Result<Result<(), Vec<MemoryId>>> {
     let mut state = MemoryMap::new();
     for touched in plan.changes() {
@@ -393,7 +383,7 @@ fn change(
     }
     let before = state.clone();
     if let Err(moved) = work(&mut state) {
-        return Ok(Err(moved));
+        return Ok(Err(moved.0));
     }
     let ids: BTreeSet<MemoryId> = before.keys().chain(state.keys()).copied().collect();
     let change = |memory: MemoryId| Change {

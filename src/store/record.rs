@@ -9,10 +9,9 @@ use crate::domain::{
     RunId, Session, Speaker, Timestamp,
 };
 use crate::privacy::Redacted;
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::HashSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// Filter for listing records. The default selects all current records.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -71,18 +70,25 @@ pub(crate) struct RecordSources {
 
 /// Evidence as stored in a column.
 #[derive(Deserialize, Serialize)]
-struct Proof<'a> {
-    #[serde(borrow)]
-    field: Cow<'a, str>,
+struct StoredEvidence(#[serde(with = "EvidenceColumn")] Evidence);
+
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "Evidence")]
+struct EvidenceColumn {
+    field: String,
     ordinal: u32,
     line: u32,
-    bytes: (usize, usize),
+    #[serde(serialize_with = "as_pair")]
+    bytes: Range<usize>,
     speaker: Speaker,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    name: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<Redacted>,
     found: Match,
-    #[serde(borrow)]
-    words: Cow<'a, str>,
+    words: Redacted,
+}
+
+fn as_pair<S: Serializer>(range: &Range<usize>, serializer: S) -> Result<S::Ok, S::Error> {
+    (range.start, range.end).serialize(serializer)
 }
 
 const RECORDS: Insert = Insert {
@@ -100,7 +106,7 @@ pub(super) fn write(db: &mut Db, run_no: i64, records: &[Record]) -> Result<()> 
     let mut seen = HashSet::with_capacity(records.len());
     let mut texts = Vec::with_capacity(records.len());
     for record in records.iter().rev().filter(|record| seen.insert(record.id)) {
-        let evidence: Vec<Proof<'_>> = record.evidence.iter().map(proof).collect();
+        let evidence = record.evidence.iter().cloned().map(StoredEvidence).collect::<Vec<_>>();
         texts.push((record, json(&record.claim)?, json(&evidence)?));
     }
     let mut rows = Vec::with_capacity(texts.len() * RECORDS.width);
@@ -112,32 +118,6 @@ pub(super) fn write(db: &mut Db, run_no: i64, records: &[Record]) -> Result<()> 
         ]);
     }
     db.insert(RECORDS, &rows).map(drop)
-}
-
-fn proof(evidence: &Evidence) -> Proof<'_> {
-    Proof {
-        field: Cow::Borrowed(&evidence.field),
-        ordinal: evidence.ordinal,
-        line: evidence.line,
-        bytes: (evidence.bytes.start, evidence.bytes.end),
-        speaker: evidence.speaker,
-        name: evidence.name.as_ref().map(|name| Cow::Borrowed(name.as_str())),
-        found: evidence.found,
-        words: Cow::Borrowed(evidence.words.as_str()),
-    }
-}
-
-fn evidence(proof: Proof<'_>) -> Evidence {
-    Evidence {
-        field: proof.field.into_owned(),
-        ordinal: proof.ordinal,
-        line: proof.line,
-        bytes: proof.bytes.0..proof.bytes.1,
-        speaker: proof.speaker,
-        name: proof.name.map(|name| Redacted::reopened(name.into_owned())),
-        found: proof.found,
-        words: Redacted::reopened(proof.words.into_owned()),
-    }
 }
 
 /// A record's effective state.
@@ -168,8 +148,8 @@ impl Row for Claim {
 impl Row for Vec<Evidence> {
     fn read(row: &mut Columns<'_>) -> Result<Vec<Evidence>> {
         row.text(|text| {
-            let proofs: Vec<Proof<'_>> = serde_json::from_str(text).ok()?;
-            Some(proofs.into_iter().map(evidence).collect())
+            let stored: Vec<StoredEvidence> = serde_json::from_str(text).ok()?;
+            Some(stored.into_iter().map(|it| it.0).collect())
         })
     }
 }
@@ -265,12 +245,6 @@ pub(super) fn find(db: &mut Db, id: Digest) -> Result<Option<StoredRecord>> {
     db.first(&sql, values![&id])
 }
 
-/// All records of a run, including replaced ones, in staging order.
-pub(super) fn of_run(db: &mut Db, run: RunId) -> Result<Vec<StoredRecord>> {
-    let sql = format!("SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE r.id = ?1 ORDER BY c.no");
-    db.all(&sql, values![&run.0])
-}
-
 pub(super) fn page(db: &mut Db, id: Digest) -> Result<Option<RecordPage>> {
     let Some(stored) = find(db, id)? else { return Ok(None) };
     let provenance = &stored.record.provenance;
@@ -330,8 +304,10 @@ impl Store {
         old: RunId,
         new: RunId,
     ) -> StoreResult<(Vec<StoredRecord>, Vec<StoredRecord>)> {
+        let sql =
+            format!("SELECT {RECORD_COLUMNS} FROM {RECORD_TABLES} WHERE r.id = ?1 ORDER BY c.no");
         self.read("reading the records of two runs", move |from: &mut Db| {
-            Ok((of_run(from, old)?, of_run(from, new)?))
+            Ok((from.all(&sql, values![&old.0])?, from.all(&sql, values![&new.0])?))
         })
         .await
     }

@@ -290,11 +290,13 @@ fn candidates(db: &mut Db, keys: &[u64], filter: &SearchFilter, limit: u32) -> R
         return Ok(Candidates { frequencies, ..Candidates::default() });
     }
     let lookup = Lookup::of(db, &looked_up);
-    let records = records(db, &lookup, filter, limit)?;
+    let records = records(db, &lookup, filter, limit)?.into_iter();
+    let records = records.map(|(_, memory, stored)| (stored, memory)).collect();
     let memories = match filter.is_of_memories() {
         true => memories(db, &lookup, filter, limit)?,
         false => Vec::new(),
     };
+    let memories = memories.into_iter().map(|(_, memory)| memory).collect();
     Ok(Candidates { frequencies, records, memories })
 }
 
@@ -321,7 +323,7 @@ pub(super) fn records(
     lookup: &Lookup,
     filter: &SearchFilter,
     limit: u32,
-) -> Result<Vec<(StoredRecord, Option<Memory>)>> {
+) -> Result<Vec<(i64, Option<Memory>, StoredRecord)>> {
     let at = match filter.undated {
         true => "coalesce(c.at, s.started_at, r.finished_at)",
         false => "coalesce(c.at, s.started_at)",
@@ -379,7 +381,7 @@ pub(super) fn records(
         found(condition, best)
     };
     let sql = format!(
-        "SELECT m.body, {RECORD_COLUMNS} FROM ({found}) f JOIN records c ON c.no = f.no
+        "SELECT c.no, m.body, {RECORD_COLUMNS} FROM ({found}) f JOIN records c ON c.no = f.no
             JOIN runs r ON r.no = c.run_no
             JOIN sessions s ON s.no = r.session_no {MEMORY_OF_RECORD}
         ORDER BY coalesce(c.at, s.started_at, {no_time}) {direction}, c.no DESC"
@@ -393,8 +395,7 @@ pub(super) fn records(
         keys, filter.kind, &filter.namespace, filter.client, filter.since, filter.until, &named,
         low, high, &path, limit,
     ];
-    let found = db.all(&sql, values)?;
-    Ok(found.into_iter().map(|(memory, stored)| (stored, memory)).collect())
+    db.all(&sql, values)
 }
 
 pub(super) fn memories(
@@ -402,7 +403,7 @@ pub(super) fn memories(
     lookup: &Lookup,
     filter: &SearchFilter,
     limit: u32,
-) -> Result<Vec<Memory>> {
+) -> Result<Vec<(i64, Memory)>> {
     let Lookup { condition, score, keys, .. } = lookup;
     let score = match (keys.is_empty(), filter.oldest_first) {
         (true, true) => "-m.no",
@@ -411,7 +412,7 @@ pub(super) fn memories(
     };
     let is_wanted = if filter.open { IS_OPEN } else { "1 = 1" };
     let sql = format!(
-        "SELECT m.body FROM search JOIN memories m ON m.no = -search.rowid
+        "SELECT -m.no, m.body FROM search JOIN memories m ON m.no = -search.rowid
         WHERE {condition} AND {is_wanted} AND search.rowid < 0
             AND (m.namespace = ?2 OR ?2 IS NULL)
         ORDER BY {score} DESC, m.no DESC LIMIT ?3"

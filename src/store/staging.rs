@@ -108,7 +108,14 @@ pub(super) fn stage(db: &mut Db, staging: &Staging) -> Result<Staged> {
         }
     }
     if run.state == RunState::Done && run.failure.is_none() {
-        replace_others(db, session_no, run)?;
+        // Replaces runs of another model, prompt or schema within the same entries. Runs that overlap only
+        // partly stay until the session ends.
+        let sql = "UPDATE runs SET current = 0
+            WHERE session_no = ?1 AND current = 1 AND asking <> ?2
+                AND (first_ordinal, first_part) >= (?3, ?4)
+                AND (last_ordinal, last_part) <= (?5, ?6)";
+        let (first, last) = (run.first, run.last);
+        db.run(sql, values![session_no, &run.asking, first.0, first.1, last.0, last.1])?;
         // A job of these entries may have died without a run.
         entry::uncover_without_run(db, session_no, (run.first.0, run.last.0))?;
         queue::close_covered_jobs(db, session_no, run)?;
@@ -134,18 +141,6 @@ fn count(db: &mut Db, run_no: i64) -> Result<Staged> {
         FROM records WHERE run_no = ?1";
     let states = (RecordState::Staged.name(), RecordState::Quarantined.name());
     db.one(sql, values![run_no, states.0, states.1])
-}
-
-/// Replaces runs of another model, prompt or schema within the same entries. Runs that overlap only
-/// partly stay until the session ends.
-fn replace_others(db: &mut Db, session_no: i64, run: &Run) -> Result<()> {
-    let sql = "UPDATE runs SET current = 0
-        WHERE session_no = ?1 AND current = 1 AND asking <> ?2
-            AND (first_ordinal, first_part) >= (?3, ?4)
-            AND (last_ordinal, last_part) <= (?5, ?6)";
-    let (first, last) = (run.first, run.last);
-    let values = values![session_no, &run.asking, first.0, first.1, last.0, last.1];
-    db.run(sql, values)
 }
 
 /// Adds the cost of a later generation to a run that otherwise stays unchanged.

@@ -30,7 +30,7 @@ impl Status {
     /// Coverage of the entries of all sessions.
     pub(crate) fn coverage(&self) -> Coverage {
         let mut sum = Coverage::default();
-        self.sessions.iter().for_each(|session| sum += session.coverage);
+        self.sessions.iter().for_each(|session| sum += session.totals.coverage);
         sum
     }
 }
@@ -40,13 +40,7 @@ pub struct SessionStatus {
     pub session: Session,
     /// Number of entries; `None` until the session has been read to the end.
     pub entries: Option<u64>,
-    pub coverage: Coverage,
-    /// Number of skipped and failed entries for each reason.
-    pub reasons: BTreeMap<(CoverageState, String), u64>,
-    /// Staged records by kind, in the order of [`ClaimKind::ALL`].
-    pub staged: BTreeMap<ClaimKind, u64>,
-    /// Number of records without sufficient evidence.
-    pub quarantined: u64,
+    pub totals: SessionTotals,
     /// Number of current runs that succeeded.
     pub runs_done: u64,
     /// Of those, runs that asked and made no call: recordings or the journal answered.
@@ -64,15 +58,17 @@ impl SessionStatus {
     /// Returns true if every entry is covered or in an open job; false while the session is being
     /// read.
     pub(crate) fn is_balanced(&self) -> bool {
-        self.entries == Some(self.coverage.total())
+        self.entries == Some(self.totals.coverage.total())
     }
 }
 
-/// Totals of a session, with the coverage of its first entries.
+/// Coverage and records of a session.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct SessionTotals {
+pub struct SessionTotals {
     pub coverage: Coverage,
+    /// Staged records by kind, in the order of [`ClaimKind::ALL`].
     pub staged: BTreeMap<ClaimKind, u64>,
+    /// Number of records without sufficient evidence.
     pub quarantined: u64,
     /// Number of skipped and failed entries for each reason.
     pub reasons: BTreeMap<(CoverageState, String), u64>,
@@ -96,11 +92,15 @@ impl SessionTotals {
 
     fn add_coverage(&mut self, db: &mut Db, condition: &str, of: &[Value<'_>]) -> Result<()> {
         each_coverage(db, condition, of, |_, state, reason, entries| {
-            self.coverage.add(state, entries);
-            if let Some(reason) = reason {
-                *self.reasons.entry((state, reason)).or_default() += entries;
-            }
+            self.cover(state, reason, entries);
         })
+    }
+
+    fn cover(&mut self, state: CoverageState, reason: Option<String>, entries: u64) {
+        self.coverage.add(state, entries);
+        if let Some(reason) = reason {
+            *self.reasons.entry((state, reason)).or_default() += entries;
+        }
     }
 
     fn add_records(&mut self, db: &mut Db, condition: &str, of: &[Value<'_>]) -> Result<()> {
@@ -158,27 +158,23 @@ row_of! { FailedRun { run, session, path, entries, failure, at } }
 row_of! { RunFailure { kind, detail } }
 
 pub(super) fn read(db: &mut Db) -> Result<Status> {
-    let (numbers, mut sessions): (Vec<i64>, Vec<SessionStatus>) = sessions(db)?.into_iter().unzip();
-    let by_no: HashMap<i64, usize> = numbers.into_iter().zip(0..).collect();
-    let mut of = |no: i64, add: &mut dyn FnMut(&mut SessionStatus)| {
-        if let Some(status) = by_no.get(&no).and_then(|at| sessions.get_mut(*at)) {
-            add(status);
+    let mut totals: HashMap<i64, SessionTotals> = HashMap::new();
+    each_coverage(db, "", &[], |no, state, reason, entries| {
+        totals.entry(no).or_default().cover(state, reason, entries);
+    })?;
+    let sql = "SELECT r.session_no, CASE WHEN c.state = 'quarantined' THEN NULL ELSE c.kind END,
+            count(*) FROM runs r JOIN records c ON r.no = c.run_no
+        WHERE r.current = 1 AND c.state <> 'replaced' GROUP BY 1, 2";
+    for (no, kind, records) in db.all::<(_, Option<ClaimKind>, u64)>(sql, &[])? {
+        let totals = totals.entry(no).or_default();
+        match kind {
+            Some(kind) => *totals.staged.entry(kind).or_default() += records,
+            None => totals.quarantined += records,
         }
-    };
-    add_coverage(db, &mut of)?;
-    add_records(db, &mut of)?;
-    for (no, entries) in queue::pending(db)? {
-        of(no, &mut |status| status.coverage.add(CoverageState::Pending, entries));
     }
-    let spent = run::spent(db, Timestamp(i64::MIN), None, None)?;
-    Ok(Status { sessions, failed: failed(db)?, spent, bill: run::bill(db)? })
-}
-
-/// Looks up a session's status by row number and applies a change to it.
-type Of<'a> = &'a mut dyn FnMut(i64, &mut dyn FnMut(&mut SessionStatus));
-
-/// Returns every session with its row number, by which the totals are added.
-fn sessions(db: &mut Db) -> Result<Vec<(i64, SessionStatus)>> {
+    for (no, entries) in queue::pending(db)? {
+        totals.entry(no).or_default().coverage.add(CoverageState::Pending, entries);
+    }
     let sql = format!(
         "SELECT s.no, {SESSION_COLUMNS}, s.entries, s.findings, s.masked, s.ended_at,
             coalesce(k.done, 0), coalesce(k.uncalled, 0), coalesce(k.failed, 0)
@@ -189,7 +185,13 @@ fn sessions(db: &mut Db) -> Result<Vec<(i64, SessionStatus)>> {
             FROM runs WHERE current = 1 GROUP BY session_no
         ) k ON k.session_no = s.no ORDER BY s.started_at NULLS FIRST, s.id"
     );
-    db.all(&sql, &[])
+    let mut sessions = Vec::new();
+    for (no, session) in db.all::<(i64, SessionStatus)>(&sql, &[])? {
+        let totals = totals.remove(&no).unwrap_or_default();
+        sessions.push(SessionStatus { totals, ..session });
+    }
+    let spent = run::spent(db, Timestamp(i64::MIN), None, None)?;
+    Ok(Status { sessions, failed: failed(db)?, spent, bill: run::bill(db)? })
 }
 
 impl Row for SessionStatus {
@@ -203,23 +205,9 @@ impl Row for SessionStatus {
             runs_done: row.next()?,
             runs_uncalled: row.next()?,
             runs_failed: row.next()?,
-            coverage: Coverage::default(),
-            reasons: BTreeMap::new(),
-            staged: BTreeMap::new(),
-            quarantined: 0,
+            totals: SessionTotals::default(),
         })
     }
-}
-
-fn add_coverage(db: &mut Db, of: Of<'_>) -> Result<()> {
-    each_coverage(db, "", &[], |no, state, reason, entries| {
-        of(no, &mut |status| {
-            status.coverage.add(state, entries);
-            if let Some(reason) = &reason {
-                status.reasons.insert((state, reason.clone()), entries);
-            }
-        });
-    })
 }
 
 /// Counts the matching entries by session, state and reason. The highest state in current runs
@@ -247,20 +235,6 @@ fn each_coverage(
         if let Some(state) = entry::of_rank(rank) {
             each(no, state, reason, entries);
         }
-        Ok(ControlFlow::Continue(()))
-    })
-}
-
-fn add_records(db: &mut Db, of: Of<'_>) -> Result<()> {
-    let sql = "SELECT r.session_no, CASE WHEN c.state = 'quarantined' THEN NULL ELSE c.kind END,
-            count(*) FROM runs r JOIN records c ON r.no = c.run_no
-        WHERE r.current = 1 AND c.state <> 'replaced' GROUP BY 1, 2";
-    db.each(sql, &[], |row| {
-        let (no, kind, records) = row.next::<(_, Option<_>, u64)>()?;
-        of(no, &mut |status| match kind {
-            Some(kind) => *status.staged.entry(kind).or_default() += records,
-            None => status.quarantined += records,
-        });
         Ok(ControlFlow::Continue(()))
     })
 }

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 async fn coverage(store: &Store) -> Coverage {
-    store.status().await.unwrap().sessions[0].coverage
+    store.status().await.unwrap().sessions[0].totals.coverage
 }
 
 /// Returns everything that can be read, for comparison.
@@ -137,7 +137,7 @@ async fn entries_are_failed_for_the_reason_of_the_part_that_failed() {
         for staging in [bad, good] {
             stage(&store, staging).await.unwrap();
         }
-        let reasons = store.status().await.unwrap().sessions.remove(0).reasons;
+        let reasons = store.status().await.unwrap().sessions.remove(0).totals.reasons;
         assert_eq!(reasons, [((CoverageState::Failed, "bad".to_owned()), 1)].into());
     })
     .await;
@@ -152,13 +152,13 @@ async fn a_failed_run_that_is_asked_again_is_replaced_and_both_are_paid_for() {
         let status = store.status().await.unwrap();
         assert_eq!(status.failed[0].failure.kind, "too-long");
         assert_eq!(store.failed_count().await.unwrap(), 1);
-        assert_eq!(status.sessions[0].coverage.failed, 10);
+        assert_eq!(status.sessions[0].totals.coverage.failed, 10);
         let mut again = good.clone();
         again.run.generation = 1;
         stage(&store, again.clone()).await.unwrap();
         stage(&store, again).await.unwrap();
         let status = store.status().await.unwrap();
-        assert_eq!((status.failed.len(), status.sessions[0].coverage.nothing), (0, 10));
+        assert_eq!((status.failed.len(), status.sessions[0].totals.coverage.nothing), (0, 10));
         assert_eq!(store.failed_count().await.unwrap(), 0);
         assert_eq!((status.spent.calls, status.spent.cost_micros), (2, 14));
         let later = spent(&store, Timestamp(6_001), None, None).await.unwrap();
@@ -253,7 +253,7 @@ async fn runs_that_cover_no_more_are_replaced_and_come_back_as_they_were() {
         store.end_session(session.id, ended(10, &[&new])).await.unwrap();
         let status = store.status().await.unwrap();
         let one = &status.sessions[0];
-        assert!(one.is_balanced() && one.staged.is_empty() && one.quarantined == 1);
+        assert!(one.is_balanced() && one.totals.staged.is_empty() && one.totals.quarantined == 1);
         assert_eq!(one.runs_done, 1);
         let (olds, news) = store.diff(old.run.id, new.run.id).await.unwrap();
         assert!(olds.iter().all(|it| it.record.state == RecordState::Replaced));
@@ -279,7 +279,7 @@ async fn every_entry_ends_somewhere_or_the_session_does_not_balance() {
         skip(&store, &session, 10).await;
         let balanced = async || store.status().await.unwrap().sessions[0].is_balanced();
         assert!(!balanced().await, "it has not ended");
-        let reasons = store.status().await.unwrap().sessions.remove(0).reasons;
+        let reasons = store.status().await.unwrap().sessions.remove(0).totals.reasons;
         assert_eq!(reasons, [((CoverageState::Skipped, "empty".to_owned()), 1)].into());
         store.end_session(session.id, ended(12, &[&run])).await.unwrap();
         assert!(!balanced().await, "entry 11 is nowhere");

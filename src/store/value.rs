@@ -9,6 +9,7 @@ use crate::domain::{
 use crate::memory_dir::Section;
 use crate::privacy::Redacted;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -33,13 +34,13 @@ macro_rules! values {
 }
 pub(super) use values;
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(super) enum Value<'a> {
     Null,
     Int(i64),
     Real(f64),
-    Text(&'a str),
-    Bytes(&'a [u8]),
+    Text(Cow<'a, str>),
+    Bytes(Cow<'a, [u8]>),
 }
 
 /// Omits text, since drivers log their parameters.
@@ -55,29 +56,15 @@ impl std::fmt::Debug for Value<'_> {
     }
 }
 
-/// A parameter of work that outlives its caller.
-pub(super) enum OwnedValue {
-    Plain(Value<'static>),
-    Text(String),
-    Bytes(Vec<u8>),
-}
-
-impl OwnedValue {
-    pub(super) fn of(value: &Value<'_>) -> OwnedValue {
-        match *value {
-            Value::Null => OwnedValue::Plain(Value::Null),
-            Value::Int(int) => OwnedValue::Plain(Value::Int(int)),
-            Value::Real(real) => OwnedValue::Plain(Value::Real(real)),
-            Value::Text(text) => OwnedValue::Text(text.to_owned()),
-            Value::Bytes(bytes) => OwnedValue::Bytes(bytes.to_owned()),
-        }
-    }
-
-    pub(super) fn value(&self) -> Value<'_> {
+impl Value<'_> {
+    /// Copies the value for work that outlives its caller.
+    pub(super) fn to_owned(&self) -> Value<'static> {
         match self {
-            OwnedValue::Plain(value) => *value,
-            OwnedValue::Text(text) => Value::Text(text),
-            OwnedValue::Bytes(bytes) => Value::Bytes(bytes),
+            Value::Null => Value::Null,
+            Value::Int(int) => Value::Int(*int),
+            Value::Real(real) => Value::Real(*real),
+            Value::Text(text) => Value::Text(Cow::Owned(text.to_string())),
+            Value::Bytes(bytes) => Value::Bytes(Cow::Owned(bytes.to_vec())),
         }
     }
 }
@@ -108,14 +95,14 @@ value_of! {
     u64 => |count| Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
     f64 => Value::Real,
     Timestamp => |at: Timestamp| Value::Int(at.0),
-    Format => |format: Format| Value::Text(format.name()),
-    &'a str => Value::Text,
-    &'a String => |text: &'a String| Value::Text(text),
-    &'a Redacted => |text: &'a Redacted| Value::Text(text.as_str()),
-    &'a [u8] => Value::Bytes,
+    Format => |format: Format| Value::from(format.name()),
+    &'a str => |text| Value::Text(Cow::Borrowed(text)),
+    &'a String => |text: &'a String| Value::from(text.as_str()),
+    &'a Redacted => |text: &'a Redacted| Value::from(text.as_str()),
+    &'a [u8] => |bytes| Value::Bytes(Cow::Borrowed(bytes)),
     &'a Option<String> => |text: &'a Option<String>| Value::from(text.as_ref()),
     &'a Option<Redacted> => |text: &'a Option<Redacted>| Value::from(text.as_ref()),
-    &'a Digest => |digest: &'a Digest| Value::Bytes(digest.as_bytes()),
+    &'a Digest => |digest: &'a Digest| Value::from(digest.as_bytes().as_slice()),
     &'a Option<Digest> => |digest: &'a Option<Digest>| Value::from(digest.as_ref()),
 }
 
@@ -198,10 +185,10 @@ column_of! {
     u64: Value::Int(int) => Some(u64::try_from(int).unwrap_or(0)),
     f64: Value::Real(real) => Some(real),
     Timestamp: Value::Int(int) => Some(Timestamp(int)),
-    String: Value::Text(text) => Some(text.to_owned()),
-    Redacted: Value::Text(text) => Some(Redacted::reopened(text.to_owned())),
-    Vec<u8>: Value::Bytes(bytes) => Some(bytes.to_vec()),
-    Digest: Value::Bytes(bytes) => bytes.try_into().ok().map(Digest::from_bytes),
+    String: Value::Text(text) => Some(text.into_owned()),
+    Redacted: Value::Text(text) => Some(Redacted::reopened(text.into_owned())),
+    Vec<u8>: Value::Bytes(bytes) => Some(bytes.into_owned()),
+    Digest: Value::Bytes(bytes) => bytes.as_ref().try_into().ok().map(Digest::from_bytes),
     Format: Value::Text(name) => name.parse().ok(),
 }
 
@@ -227,12 +214,12 @@ macro_rules! columns_of {
         })*
         $(impl From<$name> for Value<'_> {
             fn from(value: $name) -> Self {
-                Value::Text(value.name())
+                Value::from(value.name())
             }
         })*
         column_of! {
-            $($name: Value::Text(name) => $name::of_name(name),)*
-            $($json: Value::Text(text) => serde_json::from_str(text).ok(),)*
+            $($name: Value::Text(name) => $name::of_name(&name),)*
+            $($json: Value::Text(text) => serde_json::from_str(&text).ok(),)*
         }
     };
 }
@@ -255,7 +242,7 @@ impl<'a> Columns<'a> {
 
     /// Reads a text column and converts it with `of_text`.
     pub(super) fn text<T>(&mut self, of_text: impl FnOnce(&str) -> Option<T>) -> Result<T> {
-        self.converted(|value| if let Value::Text(text) = value { of_text(text) } else { None })
+        self.converted(|value| if let Value::Text(text) = value { of_text(&text) } else { None })
     }
 
     fn converted<T>(&mut self, of: impl FnOnce(Value<'_>) -> Option<T>) -> Result<T> {

@@ -21,14 +21,6 @@ pub(crate) struct StoredCopy {
 
 row_of! { StoredCopy { plain, session } }
 
-/// Parameters for storing a copy.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KeepAs {
-    pub(crate) at: Timestamp,
-    /// Maximum total size of all copies.
-    pub(crate) bytes_max: u64,
-}
-
 /// Totals of the copies of one client's sessions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct VaultTotals {
@@ -77,14 +69,36 @@ impl Store {
         .await
     }
 
-    /// Stores a copy, then evicts the least recently read ones to fit; returns their number.
+    /// Stores a copy, then evicts the least recently read ones until all fit into `bytes_max`; returns their number.
     pub(crate) async fn keep_copy(
         &self,
         id: SessionId,
         copy: SessionCopy,
-        how: KeepAs,
+        at: Timestamp,
+        bytes_max: u64,
     ) -> StoreResult<u64> {
-        self.write("keeping a copy of a session", move |db| keep(db, id, &copy, how)).await
+        self.write("keeping a copy of a session", move |db| {
+            lock(db)?;
+            let no = session::number(db, id)?;
+            let stored = chunks(db, no)?;
+            // If another process changed the copy in the meantime, the next reading updates it.
+            if !stored.starts_with(&copy.before) || is_longer(db, &stored, &copy)? {
+                return Ok(0);
+            }
+            cut_from(db, no, copy.before.len())?;
+            for (part, chunk) in (copy.before.len()..).zip(&copy.new) {
+                let KnownChunk { digest, entries, plain } = &chunk.known;
+                let body = chunk.body.as_slice();
+                let sql = "INSERT INTO vault_chunks (digest, plain, bytes, body)
+                    VALUES (?1, ?2, ?3, ?4) ON CONFLICT (digest) DO NOTHING";
+                db.run(sql, values![digest, *plain, body.len() as u64, body])?;
+                let sql = "INSERT INTO vault (session_no, part, chunk_no, entries, at)
+                    SELECT ?1, ?2, no, ?4, ?5 FROM vault_chunks WHERE digest = ?3";
+                db.run(sql, values![no, part as u64, digest, *entries, at])?;
+            }
+            evict(db, bytes_max)
+        })
+        .await
     }
 
     /// Returns all copies, in the order in which their sessions were first read.
@@ -166,28 +180,6 @@ fn chunks(db: &mut Db, session_no: i64) -> Result<Vec<KnownChunk>> {
     let sql = "SELECT c.digest, v.entries, c.plain FROM vault v
         JOIN vault_chunks c ON c.no = v.chunk_no WHERE v.session_no = ?1 ORDER BY v.part";
     db.all(sql, values![session_no])
-}
-
-fn keep(db: &mut Db, id: SessionId, copy: &SessionCopy, how: KeepAs) -> Result<u64> {
-    lock(db)?;
-    let no = session::number(db, id)?;
-    let stored = chunks(db, no)?;
-    // If another process changed the copy in the meantime, the next reading updates it.
-    if !stored.starts_with(&copy.before) || is_longer(db, &stored, copy)? {
-        return Ok(0);
-    }
-    cut_from(db, no, copy.before.len())?;
-    for (part, chunk) in (copy.before.len()..).zip(&copy.new) {
-        let KnownChunk { digest, entries, plain } = &chunk.known;
-        let body = chunk.body.as_slice();
-        let sql = "INSERT INTO vault_chunks (digest, plain, bytes, body) VALUES (?1, ?2, ?3, ?4)
-            ON CONFLICT (digest) DO NOTHING";
-        db.run(sql, values![digest, *plain, body.len() as u64, body])?;
-        let sql = "INSERT INTO vault (session_no, part, chunk_no, entries, at)
-            SELECT ?1, ?2, no, ?4, ?5 FROM vault_chunks WHERE digest = ?3";
-        db.run(sql, values![no, part as u64, digest, *entries, how.at])?;
-    }
-    evict(db, how.bytes_max)
 }
 
 /// Returns true if the stored copy extends `copy`: the file is being written or was truncated.

@@ -7,7 +7,7 @@ use super::{
     Bill, Columns, Db, Insert, Result, SearchFilter, Store, StoreResult, StoredRecord, Value,
     values,
 };
-use crate::domain::{Digest, Memory, MemoryId, RecordId, RequestDigest, Timestamp};
+use crate::domain::{Digest, Memory, RequestDigest, Timestamp};
 use crate::search::{fields_of_memory, fields_of_record};
 use crate::text::truncate;
 use std::collections::HashMap;
@@ -117,7 +117,7 @@ fn enter(db: &mut Db, model: &str, vectors: &[(UnembeddedText, Vector)]) -> Resu
     let digests: Vec<Digest> = vectors.iter().map(|(text, _)| text.digest()).collect();
     let mut cells: Vec<Value<'_>> = Vec::with_capacity(vectors.len() * INTO.width);
     for ((text, vector), digest) in vectors.iter().zip(&digests) {
-        cells.extend([text.no.into(), model.into(), digest.into(), Value::Bytes(&vector.0)]);
+        cells.extend([text.no.into(), model.into(), digest.into(), vector.0.as_slice().into()]);
     }
     if cells.is_empty() { Ok(()) } else { db.insert(INTO, &cells).map(drop) }
 }
@@ -159,23 +159,15 @@ fn texts(db: &mut Db, numbers: &[i64], filter: &SearchFilter) -> Result<Vec<Near
     let limit = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
     if !of_records.is_empty() {
         let listed = listed(&of_records);
-        let by_id: HashMap<RecordId, i64> = db
-            .all(&format!("SELECT id, no FROM records WHERE no IN ({listed})"), &[])?
-            .into_iter()
-            .collect();
         let lookup = Lookup::numbered("records c", format!("?1 = '' AND c.no IN ({listed})"));
-        for (stored, memory) in records(db, &lookup, filter, limit)? {
-            let no = by_id.get(&stored.record.id).copied().unwrap_or_default();
+        for (no, memory, stored) in records(db, &lookup, filter, limit)? {
             found.insert(no, NearText { record: Some(stored), memory });
         }
     }
     if !of_memories.is_empty() && filter.is_of_memories() {
         let listed = listed(&of_memories);
-        let sql = format!("SELECT id, -no FROM memories WHERE -no IN ({listed})");
-        let by_id: HashMap<MemoryId, i64> = db.all(&sql, &[])?.into_iter().collect();
         let lookup = Lookup::numbered("", format!("?1 = '' AND search.rowid IN ({listed})"));
-        for memory in memories(db, &lookup, filter, limit)? {
-            let no = by_id.get(&memory.id).copied().unwrap_or_default();
+        for (no, memory) in memories(db, &lookup, filter, limit)? {
             found.insert(no, NearText { record: None, memory: Some(memory) });
         }
     }

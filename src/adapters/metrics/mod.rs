@@ -17,6 +17,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use parking_lot::Mutex;
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -28,8 +29,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -54,11 +55,11 @@ impl Health {
     pub(crate) fn ill(&self, reason: &str) {
         let mut line = reason.replace(char::is_control, " ");
         line.truncate(line.floor_char_boundary(REASON_BYTES_MAX));
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+        *self.0.lock() = Some(line);
     }
 
     fn reason(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 }
 
@@ -201,11 +202,8 @@ impl Meters {
         let mut registry = Registry::with_prefix("annalist");
         let all = &mut registry;
         all.register("build", "The version of this process", Info::new([("version", version)]));
-        let start: Float = add_default(
-            all,
-            "start_time_seconds",
-            "Start time of this process, as a Unix timestamp",
-        );
+        let start = "Start time of this process, as a Unix timestamp";
+        let start: Float = add_default(all, "start_time_seconds", start);
         start.set(secs(started));
         let by_kind = Counters::<2>::default();
         for kind in ClaimKind::ALL {
@@ -215,59 +213,32 @@ impl Meters {
         }
         let outcomes = counters("outcome", Outcome::ALL.iter().map(|it| it.name()));
         let results = counters("result", [OK].into_iter().chain(error_kinds()));
+        let (retries, tokens) = (counters("kind", RETRIED), counters("sort", TOKENS));
+        let durations = Histogram::new(CALL_SECS);
+        // Help texts that do not fit beside their names.
+        let ended = "Outcomes of the claimed jobs; lost counts lost leases";
+        let reclaimed = "Expired leases, of any worker, that this worker reclaimed";
+        let lasted = "Duration of successful and failed calls";
+        let limit = "Current limit of concurrent calls, adapted to the endpoint";
         let last = "Time of the last successful call, as a Unix timestamp; 0 if there was none";
+        let spent = "Tokens: sent, the cached part of sent, and answered";
+        let cost = "Cost in US dollars, by the configured prices or the price list";
+        let stored = "Records stored by this worker, by kind, staged or quarantined";
         Meters {
             claims: add_default(all, "claims", "Jobs claimed by this worker"),
-            outcomes: add(
-                all,
-                "outcomes",
-                "Outcomes of the claimed jobs; lost counts lost leases",
-                outcomes,
-            ),
-            expired: add_default(
-                all,
-                "leases_expired",
-                "Expired leases, of any worker, that this worker reclaimed",
-            ),
+            outcomes: add(all, "outcomes", ended, outcomes),
+            expired: add_default(all, "leases_expired", reclaimed),
             calls: add(all, "calls", "Model calls by result: ok or the kind of the error", results),
-            call_duration: add(
-                all,
-                "call_duration_seconds",
-                "Duration of successful and failed calls",
-                Histogram::new(CALL_SECS),
-            ),
+            call_duration: add(all, "call_duration_seconds", lasted, durations),
             in_flight: add_default(all, "calls_in_flight", "Calls in progress"),
-            limit: add_default(
-                all,
-                "concurrency_limit",
-                "Current limit of concurrent calls, adapted to the endpoint",
-            ),
+            limit: add_default(all, "concurrency_limit", limit),
             last_success: add_default(all, "last_successful_call_timestamp_seconds", last),
-            retries: add(
-                all,
-                "retries",
-                "Repeated calls by kind of error",
-                counters("kind", RETRIED),
-            ),
-            tokens: add(
-                all,
-                "tokens",
-                "Tokens: sent, the cached part of sent, and answered",
-                counters("sort", TOKENS),
-            ),
-            cost: add_default(
-                all,
-                "cost_usd",
-                "Cost in US dollars, by the configured prices or the price list",
-            ),
+            retries: add(all, "retries", "Repeated calls by kind of error", retries),
+            tokens: add(all, "tokens", spent, tokens),
+            cost: add_default(all, "cost_usd", cost),
             store_errors: add_default(all, "store_errors", "Failed store operations"),
             enqueued: add_default(all, "slices_enqueued", "Slices enqueued by this process"),
-            records: add(
-                all,
-                "records",
-                "Records stored by this worker, by kind, staged or quarantined",
-                by_kind,
-            ),
+            records: add(all, "records", stored, by_kind),
             registry,
         }
     }

@@ -2,7 +2,6 @@
 //! with what people wrote, and writes file by file. It can be killed between any two writes: the changes are saved
 //! first, and the next run continues from what is on disk.
 
-mod edits;
 mod people;
 mod state;
 #[cfg(test)]
@@ -27,9 +26,8 @@ use crate::store::{
     Directory, HeldLease, KeptFiles, LeaseRequest, NamespaceLease, SessionSpan, Store, StoreError,
     StoreErrorKind, StoreResult, TagKind,
 };
-use edits::PeopleEdits;
 use foldhash::HashMap;
-use people::Amendment;
+use people::{Amendment, PeopleEdits};
 pub(crate) use state::stamps_of;
 use state::{KnownFiles, SyncState, passed};
 use std::collections::{BTreeMap, BTreeSet};
@@ -505,12 +503,14 @@ impl DirSync {
         next: Option<&Plan>,
     ) -> Result<SyncPlan, SyncError> {
         let mut disk = read(folder)?;
-        let (before, mut memories, sources, contradictions) = tokio::try_join!(
+        let (before, mut memories, sessions, spans, contradictions) = tokio::try_join!(
             async { self.state(folder).known_files(&disk, namespace).await },
             self.store.memory_list(Some(namespace)),
-            sources(&self.store, namespace),
+            self.store.sessions_of_records(namespace),
+            self.store.session_spans(namespace),
             contradictions(&self.store, namespace, OPEN_PAIRS_MAX),
         )?;
+        let (sessions, spans) = (sessions.into_iter().collect(), spans.into_iter().collect());
         state::skip_ruined(&mut disk, &before.seen);
         if let Some(plan) = next {
             let mut known: MemoryMap = memories.into_iter().map(|it| (it.id, it)).collect();
@@ -521,7 +521,7 @@ impl DirSync {
         let missing = self.missing(folder, &memories).await?;
         let (gate, today) = (&self.gate, (self.clock)());
         let lay = |memories: &[Memory]| {
-            let sessions = &notes(&sources, memories);
+            let sessions = &notes(&sessions, &spans, memories);
             let (contradictions, missing, last) = (&contradictions, &missing, &before.last);
             let facts = Facts { memories, sessions, contradictions, missing, last, today, gate };
             let rendered = render(&facts, &before.base, &disk.files);
@@ -714,24 +714,15 @@ pub(crate) fn dir_of(folder: &MemoryFolder) -> String {
     folder.path().display().to_string()
 }
 
-/// Session of each record, and the time spans of the sessions.
-struct Sources {
-    sessions: HashMap<RecordId, SessionId>,
-    known: BTreeMap<SessionId, SessionSpan>,
-}
-
-/// Reads the sources of all session notes.
-async fn sources(store: &Store, namespace: &str) -> StoreResult<Sources> {
-    let sessions = store.sessions_of_records(namespace).await?.into_iter().collect();
-    let known = store.session_spans(namespace).await?.into_iter().collect();
-    Ok(Sources { sessions, known })
-}
-
 /// Notes for the sessions of `memories`, by start time. A session without a time has none: its file could not be named.
-fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> {
+fn notes(
+    sessions: &HashMap<RecordId, SessionId>,
+    spans: &BTreeMap<SessionId, SessionSpan>,
+    memories: &[Memory],
+) -> Vec<SessionNote> {
     let mut of_sessions: Vec<(SessionId, &Memory)> = Vec::with_capacity(memories.len());
     for memory in memories {
-        let sessions = memory.sources.iter().filter_map(|id| sources.sessions.get(id));
+        let sessions = memory.sources.iter().filter_map(|id| sessions.get(id));
         of_sessions.extend(sessions.map(|session| (*session, memory)));
     }
     of_sessions.sort_by_key(|(session, _)| *session);
@@ -739,7 +730,7 @@ fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> {
     let mut notes = Vec::new();
     for of_session in of_sessions.chunk_by(|(one, _), (other, _)| one == other) {
         let Some((id, _)) = of_session.first().copied() else { continue };
-        let span = sources.known.get(&id);
+        let span = spans.get(&id);
         let Some((span, began)) = span.and_then(|span| Some((span, span.began?))) else { continue };
         let memories = of_session.iter().map(|(_, memory)| *memory);
         let topic = span.title.clone().or_else(|| topic(began, memories.clone()));

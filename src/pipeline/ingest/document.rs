@@ -10,9 +10,7 @@ use crate::pipeline::preamble::Preamble;
 use crate::pipeline::reader::{SessionEnding, mark, mark_of, named_by};
 use crate::privacy::{Redacted, Report};
 use crate::slicing::Slicer;
-use crate::store::{
-    CopyBuilder, Intake, KeepAs, SessionProgress, SpokenEntry, StoreError, StoreResult,
-};
+use crate::store::{CopyBuilder, Intake, SessionProgress, SpokenEntry, StoreError, StoreResult};
 use crate::transcripts::{
     RawEntry, SessionSource, SliceError, parse_slice, private_tag_finding, redact_entry,
     redact_session,
@@ -194,7 +192,7 @@ impl Enqueuer {
             copy.push(&Entry { ordinal, line: ordinal.saturating_add(1), ..entry.clone() });
         }
         let Some(copy) = copy.finish()? else { return Ok(0) };
-        Ok(self.store.keep_copy(id, copy, KeepAs { at: rules.now, bytes_max }).await?)
+        Ok(self.store.keep_copy(id, copy, rules.now, bytes_max).await?)
     }
 
     /// The entries of a document that the store does not have.

@@ -8,7 +8,7 @@ use crate::adapters::walk::{Candidate, Input, open, walk};
 use crate::domain::{DETECT_BYTES_MAX, Entry, Finding, Format, SessionId, Severity};
 use crate::pipeline::tally::{FileProblem, Tally};
 use crate::privacy::{Redacted, is_private_file};
-use crate::store::{CopyBuilder, KeepAs, StoreResult, StoredCopy};
+use crate::store::{CopyBuilder, StoreResult, StoredCopy};
 use crate::transcripts::{self, DetectError, RawEntry, RawSession, TranscriptItem, nothing_read};
 use std::fmt::Display;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -204,7 +204,7 @@ impl<S: SliceSink> Reader<'_, S> {
         let (Some(copy), Some(bytes_max)) = (copy, self.reading.vault) else { return };
         let Some(lookup) = self.sink.lookup() else { return };
         let Some(at) = lookup.now() else { return };
-        match lookup.block_on(lookup.store.keep_copy(id, copy, KeepAs { at, bytes_max })) {
+        match lookup.block_on(lookup.store.keep_copy(id, copy, at, bytes_max)) {
             Ok(0) => {}
             Ok(evicted) => {
                 tracing::info!(evicted, "the vault is full: the oldest copies were removed");
@@ -259,10 +259,12 @@ impl<S: SliceSink> Reader<'_, S> {
             if flow.is_break() {
                 break;
             }
-            let entries = match current.reader.copied_entries(session.id, part) {
-                Ok(Some(entries)) => entries,
+            let lookup = current.reader.sink.lookup();
+            let copied = lookup.map(|it| it.block_on(it.store.copied_entries(session.id, part)));
+            let entries = match copied.transpose() {
+                Ok(Some(Some(entries))) => entries,
                 // It was evicted meanwhile.
-                Ok(None) => {
+                Ok(Some(None) | None) => {
                     is_whole = false;
                     break;
                 }
@@ -277,11 +279,6 @@ impl<S: SliceSink> Reader<'_, S> {
         let stopped = current.stopped;
         current.end(is_whole && !stopped);
         Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    }
-
-    fn copied_entries(&mut self, id: SessionId, part: u32) -> StoreResult<Option<Vec<Entry>>> {
-        let Some(lookup) = self.sink.lookup() else { return Ok(None) };
-        lookup.block_on(lookup.store.copied_entries(id, part))
     }
 }
 

@@ -171,27 +171,19 @@ impl ClaimLoop<'_> {
     /// Waits for room, for a change of the queue or for the end of a wait.
     async fn wait(&mut self) {
         let state = self.state;
-        let (full, silent_max) = (state.room() == 0, self.silent_max());
-        let news = async {
-            if full {
-                return std::future::pending().await;
-            }
-            let read = async {
-                match &state.batch {
-                    Some(batch) => batch.news().await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = read => {}
-                () = tokio::time::sleep(silent_max) => {}
+        let (has_room, silent_max) = (state.room() > 0, self.silent_max());
+        let read = async {
+            match &state.batch {
+                Some(batch) => batch.news().await,
+                None => std::future::pending().await,
             }
         };
         tokio::select! {
             () = state.closing.cancelled() => {}
             Some(ended) = self.under_way.join_next() => self.note(ended),
             () = state.freed.notified() => {}
-            () = news => {}
+            () = read, if has_room => {}
+            () = tokio::time::sleep(silent_max), if has_room => {}
         }
         tokio::select! {
             () = state.closing.cancelled() => {}

@@ -23,21 +23,14 @@ use std::sync::atomic::Ordering;
 use tracing::Instrument;
 
 enum ClaimEnd {
-    Ended {
-        staging: Option<Box<Staging>>,
-        ending: JobEnding,
-        outcome: JobOutcome,
-    },
+    /// Without a staging if an earlier run did the work, or if there is no slice.
+    Ended(Option<Box<Staging>>, JobEnding),
     Released(JobRelease),
     /// Another worker has the job.
     Lost,
 }
 
 impl ClaimEnd {
-    fn ended(staging: Option<Staging>, ending: JobEnding, outcome: JobOutcome) -> ClaimEnd {
-        ClaimEnd::Ended { staging: staging.map(Box::new), ending, outcome }
-    }
-
     fn uncharged(wait: Option<(Wait, Timestamp, String)>) -> ClaimEnd {
         ClaimEnd::Released(JobRelease { wait, charged: false })
     }
@@ -45,11 +38,11 @@ impl ClaimEnd {
     /// Stable name of the reason why the job is not done.
     fn reason(&self) -> Option<String> {
         match self {
-            ClaimEnd::Ended { ending: JobEnding::Dead { kind, .. }, .. } => Some(kind.clone()),
+            ClaimEnd::Ended(_, JobEnding::Dead { kind, .. }) => Some(kind.clone()),
             ClaimEnd::Released(JobRelease { wait: Some((wait, ..)), .. }) => {
                 Some(wait.name().to_owned())
             }
-            ClaimEnd::Ended { .. } | ClaimEnd::Released(_) | ClaimEnd::Lost => None,
+            ClaimEnd::Ended(..) | ClaimEnd::Released(_) | ClaimEnd::Lost => None,
         }
     }
 }
@@ -150,7 +143,7 @@ impl WorkerState {
                     totals.slices_empty += u64::from(proven.records.is_empty());
                 });
                 let staging = self.extractor.extracted(attempt, proven);
-                Ok(ClaimEnd::ended(Some(staging), JobEnding::Done, JobOutcome::Done))
+                Ok(ClaimEnd::Ended(Some(Box::new(staging)), JobEnding::Done))
             }
             Outcome::Failed(failed) => Ok(self.fail(attempt, failed)),
             Outcome::TooLong(failed) => self.cut(claimed, attempt, failed).await,
@@ -198,10 +191,10 @@ impl WorkerState {
     ) -> Option<ClaimEnd> {
         let known = known.filter(|known| known.state == RunState::Done)?;
         if known.failure.as_deref() != Some(CUT_IN_TWO) {
-            return Some(ClaimEnd::ended(None, JobEnding::Done, JobOutcome::Known));
+            return Some(ClaimEnd::Ended(None, JobEnding::Done));
         }
         let halves = self.halves(claimed, cutting);
-        (!halves.is_empty()).then(|| ClaimEnd::ended(None, JobEnding::Cut(halves), JobOutcome::Cut))
+        (!halves.is_empty()).then_some(ClaimEnd::Ended(None, JobEnding::Cut(halves)))
     }
 
     /// Jobs for the halves of a slice, both with its preamble, since their entries belong together.
@@ -224,7 +217,7 @@ impl WorkerState {
             return Ok(self.fail(attempt, failed));
         }
         let staging = self.extractor.cut_in_two(&attempt, failed.failure.detail);
-        Ok(ClaimEnd::ended(Some(staging), JobEnding::Cut(halves), JobOutcome::Cut))
+        Ok(ClaimEnd::Ended(Some(Box::new(staging)), JobEnding::Cut(halves)))
     }
 
     fn fail(&self, attempt: RunAttempt, failed: impl Into<FailedExtraction>) -> ClaimEnd {
@@ -250,7 +243,7 @@ impl WorkerState {
     fn dead(&self, failure: RunFailure, staging: Option<Staging>) -> ClaimEnd {
         let RunFailure { kind, detail } = failure;
         let ending = JobEnding::Dead { kind, detail, asking: self.extractor.asking };
-        ClaimEnd::ended(staging, ending, JobOutcome::Dead)
+        ClaimEnd::Ended(staging.map(Box::new), ending)
     }
 
     async fn defer(
@@ -352,7 +345,7 @@ impl WorkerState {
                     .await
                     .map(|()| outcome)
             }
-            ClaimEnd::Ended { staging, ending, outcome } => {
+            ClaimEnd::Ended(staging, ending) => {
                 let finished = self.store().retry(|store| {
                     let (staging, ending) = (staging.as_deref().cloned(), ending.clone());
                     store.finish(lease, staging, ending, now)
@@ -360,10 +353,15 @@ impl WorkerState {
                 finished.await.map(|staged| {
                     let records = staging.as_deref().map_or(&[][..], |it| it.records.as_slice());
                     self.counts.staged(staged, records);
-                    if let JobEnding::Dead { kind, detail, .. } = &ending {
-                        self.counts.failed(kind, detail);
+                    match &ending {
+                        JobEnding::Done if staging.is_none() => JobOutcome::Known,
+                        JobEnding::Done => JobOutcome::Done,
+                        JobEnding::Cut(_) => JobOutcome::Cut,
+                        JobEnding::Dead { kind, detail, .. } => {
+                            self.counts.failed(kind, detail);
+                            JobOutcome::Dead
+                        }
                     }
-                    outcome
                 })
             }
         };

@@ -21,7 +21,7 @@ use crate::domain::Timestamp;
 use crate::store::{Store, StoreResult, WorkerStatus};
 use state::{CircuitBreaker, Leases, WorkerState};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -156,7 +156,7 @@ impl Consumer {
             no_model: OnceLock::new(),
             is_limited: AtomicBool::new(false),
             has_forgotten: AtomicBool::new(false),
-            needs: Mutex::new(None),
+            needs: OnceLock::new(),
         })
     }
 }

@@ -9,11 +9,12 @@ use crate::pipeline::extractor::Extractor;
 use crate::pipeline::model_client::CallRetry;
 use crate::pipeline::retrying_store::RetryingStore;
 use crate::store::{RemainingJobs, Staged, StoreResult};
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +54,7 @@ pub(super) struct WorkerState {
     /// True once the user was told that a conversation of its jobs was forgotten.
     pub(super) has_forgotten: AtomicBool,
     /// Message of the first problem that only a person can fix.
-    pub(super) needs: Mutex<Option<String>>,
+    pub(super) needs: OnceLock<String>,
 }
 
 /// A job's share of the concurrency, until it is dropped.
@@ -116,14 +117,13 @@ impl WorkerState {
 
     /// Stops the worker because of a problem that only a person can fix.
     pub(super) fn stop(&self, line: String) {
-        self.needs.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(line);
+        self.needs.get_or_init(|| line);
         self.closing.cancel();
     }
 
     /// Message of the problem that only a person can fix: it stopped the worker, or keeps consolidation waiting.
     pub(super) fn needs(&self) -> Option<String> {
-        let needs = self.needs.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        needs.or_else(|| self.adjudicator.as_ref()?.needs())
+        self.needs.get().cloned().or_else(|| self.adjudicator.as_ref()?.needs())
     }
 }
 
@@ -151,25 +151,21 @@ pub(super) struct LeaseGuard<'a> {
 impl Leases {
     pub(super) fn take(&self, lease: Lease, closing: &CancellationToken) -> LeaseGuard<'_> {
         let stop = closing.child_token();
-        self.held().insert((lease.subject, lease.token), (lease, stop.clone()));
+        self.0.lock().insert((lease.subject, lease.token), (lease, stop.clone()));
         LeaseGuard { leases: self, lease, stop, closing: closing.clone() }
     }
 
     pub(super) fn all(&self) -> Vec<Lease> {
-        self.held().values().map(|(lease, _)| *lease).collect()
+        self.0.lock().values().map(|(lease, _)| *lease).collect()
     }
 
     /// Stops the jobs whose leases were lost to other workers. Returns their number, without jobs that ended meanwhile
     /// and dropped their leases.
     pub(super) fn lose(&self, extended: &[Lease], lost: &[JobId]) -> usize {
-        let mut held = self.held();
+        let mut held = self.0.lock();
         let lost = extended.iter().filter(|lease| lost.contains(&lease.subject));
         let gone = lost.filter_map(|lease| held.remove(&(lease.subject, lease.token)));
         gone.map(|(_, stop)| stop.cancel()).count()
-    }
-
-    fn held(&self) -> MutexGuard<'_, HashMap<(JobId, u64), (Lease, CancellationToken)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -182,7 +178,7 @@ impl LeaseGuard<'_> {
 
 impl Drop for LeaseGuard<'_> {
     fn drop(&mut self) {
-        self.leases.held().remove(&(self.lease.subject, self.lease.token));
+        self.leases.0.lock().remove(&(self.lease.subject, self.lease.token));
     }
 }
 
@@ -282,11 +278,11 @@ pub(super) enum BreakerState {
 impl CircuitBreaker {
     /// Closes the breaker; returns true if it was open.
     pub(super) fn answered(&self) -> bool {
-        std::mem::take(&mut *self.counts()).unanswered >= UNANSWERED_MAX
+        std::mem::take(&mut *self.0.lock()).unanswered >= UNANSWERED_MAX
     }
 
     pub(super) fn unanswered(&self) -> BreakerState {
-        let mut counts = self.counts();
+        let mut counts = self.0.lock();
         counts.unanswered = counts.unanswered.saturating_add(1);
         match counts.unanswered {
             ..UNANSWERED_MAX => BreakerState::Closed,
@@ -297,16 +293,12 @@ impl CircuitBreaker {
 
     /// Number of the next probe, from 1; `None` while the breaker is closed.
     pub(super) fn next_probe(&self) -> Option<u32> {
-        let mut counts = self.counts();
+        let mut counts = self.0.lock();
         if counts.unanswered < UNANSWERED_MAX {
             return None;
         }
         counts.probes = counts.probes.saturating_add(1);
         Some(counts.probes)
-    }
-
-    fn counts(&self) -> MutexGuard<'_, BreakerCounts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -414,7 +406,7 @@ impl Counts {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Jobs) -> T) -> T {
-        change(&mut self.jobs.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.jobs.lock())
     }
 }
 

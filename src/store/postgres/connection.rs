@@ -5,7 +5,6 @@ use crate::store::{Cells, Columns, Fault, Insert, Refusal, Result, StoreErrorKin
 use bytes::{BufMut, BytesMut};
 use futures_util::StreamExt;
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::ops::ControlFlow;
@@ -64,7 +63,6 @@ impl Connection {
         let mut rows = pin!(self.wait(self.client.query_raw(&statement, values))?);
         // `each` runs outside the runtime, so it may block.
         while let Some(row) = self.wait(async { rows.next().await.transpose() })? {
-            let row = PostgresRow { row, texts: OnceCell::new() };
             if each(&mut Columns::of(&row))?.is_break() {
                 break;
             }
@@ -89,8 +87,8 @@ impl Connection {
         let many =
             format!("{} SELECT * FROM unnest({}) {}", into.head, casts.join(", "), into.tail);
         let many = self.prepared(&many)?;
-        let column = |at| values.iter().skip(at).step_by(into.width).copied().collect();
-        let columns: Vec<Vec<Value<'_>>> = (0..into.width).map(column).collect();
+        let column = |at| values.iter().skip(at).step_by(into.width).collect();
+        let columns: Vec<Vec<&Value<'_>>> = (0..into.width).map(column).collect();
         self.wait(self.client.execute_raw(&many, &columns))
     }
 
@@ -136,12 +134,12 @@ fn numbered(sql: &str) -> String {
 
 impl ToSql for Value<'_> {
     fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, BoxError> {
-        match *self {
+        match self {
             Value::Null => return Ok(IsNull::Yes),
-            Value::Int(int) if *ty == Type::INT8 => out.put_i64(int),
-            Value::Int(int) if *ty == Type::INT4 => out.put_i32(int.try_into()?),
-            Value::Int(int) if *ty == Type::BOOL => out.put_u8(u8::from(int != 0)),
-            Value::Real(real) if *ty == Type::FLOAT8 => out.put_f64(real),
+            Value::Int(int) if *ty == Type::INT8 => out.put_i64(*int),
+            Value::Int(int) if *ty == Type::INT4 => out.put_i32((*int).try_into()?),
+            Value::Int(int) if *ty == Type::BOOL => out.put_u8(u8::from(*int != 0)),
+            Value::Real(real) if *ty == Type::FLOAT8 => out.put_f64(*real),
             Value::Text(text) if *ty == Type::TEXT => out.put_slice(escaped(text).as_bytes()),
             Value::Bytes(bytes) if *ty == Type::BYTEA => out.put_slice(bytes),
             Value::Int(_) | Value::Real(_) | Value::Text(_) | Value::Bytes(_) => {
@@ -158,28 +156,10 @@ impl ToSql for Value<'_> {
     to_sql_checked!();
 }
 
-struct PostgresRow {
-    row: Row,
-    texts: OnceCell<Vec<OnceCell<String>>>,
-}
-
-impl PostgresRow {
-    fn text<'a>(&'a self, at: usize, text: &'a str) -> &'a str {
-        if !text.contains(MARK) {
-            return text;
-        }
-        let texts = self.texts.get_or_init(|| vec![OnceCell::new(); self.row.len()]);
-        texts.get(at).map_or(text, |cell| cell.get_or_init(|| unescaped(text)))
-    }
-}
-
-impl Cells for PostgresRow {
+impl Cells for Row {
     fn cell(&self, at: usize) -> Result<Value<'_>> {
-        let Cell(value) = self.row.try_get(at)?;
-        Ok(match value {
-            Value::Text(text) => Value::Text(self.text(at, text)),
-            Value::Null | Value::Int(_) | Value::Real(_) | Value::Bytes(_) => value,
-        })
+        let Cell(value) = self.try_get(at)?;
+        Ok(value)
     }
 }
 
@@ -192,8 +172,8 @@ impl<'a> FromSql<'a> for Cell<'a> {
             Type::INT4 => Value::Int(i64::from(i32::from_be_bytes(raw.try_into()?))),
             Type::BOOL => Value::Int(i64::from(raw != [0])),
             Type::FLOAT8 => Value::Real(f64::from_be_bytes(raw.try_into()?)),
-            Type::TEXT | Type::NAME => Value::Text(std::str::from_utf8(raw)?),
-            Type::BYTEA => Value::Bytes(raw),
+            Type::TEXT | Type::NAME => Value::Text(unescaped(std::str::from_utf8(raw)?)),
+            Type::BYTEA => Value::from(raw),
             _ => return Err(format!("a column of an unknown type: {ty}").into()),
         }))
     }
@@ -215,8 +195,11 @@ fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.replace(MARK, "\u{e000}1").replace('\0', "\u{e000}0"))
 }
 
-fn unescaped(text: &str) -> String {
-    text.replace("\u{e000}0", "\0").replace("\u{e000}1", "\u{e000}")
+fn unescaped(text: &str) -> Cow<'_, str> {
+    match text.contains(MARK) {
+        true => text.replace("\u{e000}0", "\0").replace("\u{e000}1", "\u{e000}").into(),
+        false => text.into(),
+    }
 }
 
 /// Error of the connection, or reported by the server: only its message, as the details may quote data.

@@ -11,7 +11,8 @@ pub(super) use connection::Connection;
 
 use super::migrations::{APPLICATION_ID, KNOWN, POSTGRES as MIGRATIONS};
 use super::{BUSY_SECS, Db, OpenMode, Output, Refusal, Result, StoreErrorKind, Work, values};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
@@ -98,7 +99,7 @@ impl Pool {
             }
             if fault.kind() == &StoreErrorKind::Unavailable {
                 // Other idle connections are dead too.
-                self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                self.shared.idle.lock().clear();
             }
             tracing::debug!(store = self.shared.address.shown(), kind = %fault.kind(), "retrying");
             tokio::time::sleep(Duration::from_millis(pause)).await;
@@ -124,7 +125,7 @@ impl Pool {
 
 impl Shared {
     fn transaction(&self, access: Access, work: &Work) -> Result<Output> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.idle.lock().pop();
         let mut db = idle.map_or_else(|| connect(&self.address), |(_, db)| Ok(db))?;
         db.batch(access.begin())?;
         let done = work(&mut db);
@@ -139,7 +140,7 @@ impl Shared {
 
     /// Returns a connection to the pool and closes those idle for too long.
     fn keep(&self, db: Db) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         idle.push((Instant::now(), db));
         let closing: Vec<_> =
             idle.extract_if(.., |(since, _)| IDLE_SECS <= since.elapsed().as_secs()).collect();

@@ -5,8 +5,7 @@ use crate::domain::{
     CoverageState, Digest, ErrorKind, JobId, JobState, SessionId, SliceId, Timestamp, Tokens,
 };
 use crate::store::{
-    CoverageReason, Db, IdPrefix, PrefixLookup, Result, Run, Store, StoreResult, Value, entry,
-    row_of, values,
+    Db, IdPrefix, PrefixLookup, Result, Run, Store, StoreResult, Value, entry, row_of, values,
 };
 use std::collections::HashMap;
 
@@ -121,7 +120,22 @@ impl Store {
     /// lease. Leaves others unchanged.
     pub async fn cancel(&self, jobs: Vec<JobId>, now: Timestamp) -> StoreResult<Vec<JobChange>> {
         let which = JobSelection::Ids(jobs);
-        self.write("cancelling jobs", move |db| cancel(db, &which, now)).await
+        self.write("cancelling jobs", move |db| {
+            let (found, gone) = select(db, &which)?;
+            for target in found.iter().filter(|it| !it.state.is_final()) {
+                if target.gathers() {
+                    // Entries added to the session later go to a new job.
+                    close_gathering(db, target.session_no, target.ordinals)?;
+                }
+                let (no, state) = (target.session_no, CoverageState::Skipped);
+                entry::cover_without_run(db, no, target.ordinals, state, CANCELLED)?;
+                let sql = "UPDATE jobs SET state = 'cancelled', reason = NULL, detail = NULL,
+                    until = NULL, since = ?2, finished_at = ?2 WHERE no = ?1";
+                db.run(sql, values![target.no, now])?;
+            }
+            Ok(changes(found, gone, |it| !it.state.is_final()))
+        })
+        .await
     }
 
     /// Reopens jobs that died under another model, prompt or schema than `asking`.
@@ -300,26 +314,9 @@ fn restore_shared_coverage(db: &mut Db, opened: &[&QueuedJob]) -> Result<()> {
             true => (CoverageState::Failed, it.reason.as_deref().unwrap_or("dead")),
             false => (CoverageState::Skipped, CANCELLED),
         };
-        let said = CoverageReason { state, reason };
-        entry::cover_without_run(db, it.session_no, it.ordinals, said)?;
+        entry::cover_without_run(db, it.session_no, it.ordinals, state, reason)?;
     }
     Ok(())
-}
-
-fn cancel(db: &mut Db, which: &JobSelection, now: Timestamp) -> Result<Vec<JobChange>> {
-    let (found, gone) = select(db, which)?;
-    for target in found.iter().filter(|it| !it.state.is_final()) {
-        if target.gathers() {
-            // Entries added to the session later go to a new job.
-            close_gathering(db, target.session_no, target.ordinals)?;
-        }
-        let said = CoverageReason { state: CoverageState::Skipped, reason: CANCELLED };
-        entry::cover_without_run(db, target.session_no, target.ordinals, said)?;
-        let sql = "UPDATE jobs SET state = 'cancelled', reason = NULL, detail = NULL,
-            until = NULL, since = ?2, finished_at = ?2 WHERE no = ?1";
-        db.run(sql, values![target.no, now])?;
-    }
-    Ok(changes(found, gone, |it| !it.state.is_final()))
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use crate::domain::{
 use crate::store::lease::SKEW;
 use crate::store::staging::stage;
 use crate::store::{
-    CoverageReason, Db, Fault, Result, Staged, Staging, Store, StoreErrorKind, StoreResult, Value,
-    entry, lease, row_of, session, values,
+    Db, Fault, Result, Staged, Staging, Store, StoreErrorKind, StoreResult, Value, entry, lease,
+    row_of, session, values,
 };
 use std::time::Duration;
 
@@ -65,8 +65,21 @@ impl Store {
         ending: JobEnding,
         now: Timestamp,
     ) -> StoreResult<Staged> {
-        self.write("ending a job", move |db| finish(db, lease, staging.as_ref(), &ending, now))
-            .await
+        self.write("ending a job", move |db| {
+            let held = check_lease(db, lease, now)?;
+            // Staging is idempotent and returns the same counts again.
+            let staged = staging.as_ref().map(|staging| stage(db, staging)).transpose()?;
+            if !held.ended {
+                end_job(db, &held, &ending, now)?;
+                if let (JobEnding::Dead { kind, .. }, None) = (&ending, staged) {
+                    // There is no run to record the coverage of its entries.
+                    let (no, state) = (held.slot.session_no, CoverageState::Failed);
+                    entry::cover_without_run(db, no, held.ordinals, state, kind)?;
+                }
+            }
+            Ok(staged.unwrap_or_default())
+        })
+        .await
     }
 
     /// Releases a job before it is finished.
@@ -350,8 +363,7 @@ fn abandon(db: &mut Db, due: &QueuedJob, now: Timestamp) -> Result<()> {
     let sql = "UPDATE jobs SET state = 'dead', reason = ?2, detail = ?3, since = ?4, until = NULL,
         finished_at = ?4, token = token + 1 WHERE no = ?1";
     db.run(sql, values![due.no, ABANDONED, &detail, now])?;
-    let failed = CoverageReason { state: CoverageState::Failed, reason: ABANDONED };
-    entry::cover_without_run(db, due.session_no, due.ordinals, failed)
+    entry::cover_without_run(db, due.session_no, due.ordinals, CoverageState::Failed, ABANDONED)
 }
 
 /// Outcome of a job.
@@ -403,19 +415,7 @@ fn check_lease(db: &mut Db, lease: Lease, now: Timestamp) -> Result<LeasedJob> {
     Ok(LeasedJob { no, slot, ordinals, ended })
 }
 
-fn finish(
-    db: &mut Db,
-    lease: Lease,
-    staging: Option<&Staging>,
-    ending: &JobEnding,
-    now: Timestamp,
-) -> Result<Staged> {
-    let held = check_lease(db, lease, now)?;
-    // Staging is idempotent and returns the same counts again.
-    let staged = staging.map(|staging| stage(db, staging)).transpose()?.unwrap_or_default();
-    if held.ended {
-        return Ok(staged);
-    }
+fn end_job(db: &mut Db, held: &LeasedJob, ending: &JobEnding, now: Timestamp) -> Result<()> {
     let (state, kind, detail, asking) = match ending {
         JobEnding::Done => (JobState::Done, None, None, None),
         JobEnding::Cut(_) => (JobState::Cut, None, None, None),
@@ -423,11 +423,6 @@ fn finish(
             (JobState::Dead, Some(kind), Some(detail), Some(asking))
         }
     };
-    if let (JobEnding::Dead { kind, .. }, None) = (ending, staging) {
-        // There is no run to record the coverage of its entries.
-        let failed = CoverageReason { state: CoverageState::Failed, reason: kind };
-        entry::cover_without_run(db, held.slot.session_no, held.ordinals, failed)?;
-    }
     if let JobEnding::Cut(halves) = ending {
         insert(db, held.slot, halves)?;
         for half in halves {
@@ -442,8 +437,7 @@ fn finish(
             finished_at = ?6, until = NULL, cut = CASE WHEN ?2 = 'dead' THEN cut ELSE '' END,
             context = CASE WHEN ?2 = 'dead' THEN context END
         WHERE no = ?1";
-    db.run(sql, values![held.no, state, kind, detail, asking, now])?;
-    Ok(staged)
+    db.run(sql, values![held.no, state, kind, detail, asking, now])
 }
 
 type Waiting<'a> = (JobState, Option<Wait>, Option<Timestamp>, Option<&'a str>);

@@ -64,17 +64,9 @@ impl SentCall {
         let sql = "INSERT INTO bills (digest, at, namespace, model, prompt_tokens, cached_tokens,
                 completion_tokens, cost_micros, purpose, session)
             VALUES (?1, ?2, ?3, '', ?4, 0, ?5, ?6, ?7, ?8) ON CONFLICT (digest, at) DO NOTHING";
-        let Usage { prompt_tokens, completion_tokens, .. } = self.usage;
-        let row = values![
-            &self.id,
-            self.at,
-            &self.namespace,
-            prompt_tokens,
-            completion_tokens,
-            self.cost_micros,
-            purpose,
-            self.session.as_ref(),
-        ];
+        let SentCall { id, at, namespace, session, usage, cost_micros } = self;
+        let (sent, answered) = (usage.prompt_tokens, usage.completion_tokens);
+        let row = values![id, *at, namespace, sent, answered, *cost_micros, purpose, session];
         Ok(db.execute(sql, row)? == 1)
     }
 }
@@ -218,8 +210,9 @@ pub(super) fn forget(db: &mut Db) -> Result<u64> {
 /// Returns the amount spent under `cap`. A new row starts with the cost of past runs and replaces
 /// the rows of other days.
 fn spent(db: &mut Db, cap: &Cap) -> Result<i64> {
-    let scope = cap.scope.name();
-    if let Some(amount) = find(db, &scope, cap.sort.name())? {
+    let (scope, locking) = (cap.scope.name(), db.locking());
+    let sql = format!("SELECT amount FROM allowances WHERE scope = ?1 AND sort = ?2{locking}");
+    if let Some(amount) = db.first(&sql, values![&scope, cap.sort.name()])? {
         return Ok(amount);
     }
     let before = cap.sort.of(cap.scope.spent(db)?);
@@ -234,22 +227,11 @@ fn spent(db: &mut Db, cap: &Cap) -> Result<i64> {
     amount(db, &scope, cap.sort.name())
 }
 
-fn find(db: &mut Db, scope: &str, sort: &str) -> Result<Option<i64>> {
-    let locking = db.locking();
-    let sql = format!("SELECT amount FROM allowances WHERE scope = ?1 AND sort = ?2{locking}");
-    db.first(&sql, values![scope, sort])
-}
-
 /// Returns the amount of a row, which is created if missing so that it can be locked.
 fn amount(db: &mut Db, scope: &str, sort: &str) -> Result<i64> {
     let sql = "INSERT INTO allowances (scope, sort, amount) VALUES (?1, ?2, 0)
         ON CONFLICT (scope, sort) DO UPDATE SET amount = allowances.amount RETURNING amount";
     db.one(sql, values![scope, sort])
-}
-
-fn set(db: &mut Db, scope: &str, sort: &str, amount: i64) -> Result<()> {
-    let sql = "UPDATE allowances SET amount = ?3 WHERE scope = ?1 AND sort = ?2";
-    db.run(sql, values![scope, sort, amount])
 }
 
 /// Adds to a row if it exists; a deleted row is recomputed when next needed.
@@ -279,7 +261,9 @@ impl Store {
                 taken.push((rate, until, cost));
             }
             for (rate, until, cost) in taken {
-                set(db, &scope, rate.sort, until.max(begin).saturating_add(cost))?;
+                let sql = "UPDATE allowances SET amount = ?3 WHERE scope = ?1 AND sort = ?2";
+                let until = until.max(begin).saturating_add(cost);
+                db.run(sql, values![&scope, rate.sort, until])?;
             }
             // Rounded up: a call a fraction of a millisecond early would exceed the rate.
             Ok(Timestamp(begin.div_euclid(1000) + i64::from(begin.rem_euclid(1000) > 0)))

@@ -170,7 +170,18 @@ impl Store {
     /// Returns statistics of the queue at `now`. The cost grows with open and dead jobs only.
     pub(crate) async fn depth(&self, now: Timestamp) -> StoreResult<QueueStats> {
         self.read("measuring the queue", move |db: &mut Db| {
-            let (expired, waited) = overdue(db, now)?;
+            let sql = "SELECT state, reason, count(*), min(enqueued_at), min(since), min(until),
+                    max(detail)
+                FROM jobs WHERE finished_at IS NULL GROUP BY state, reason";
+            let mut open: Vec<OpenJobs> = db.all(sql, &[])?;
+            let state = |it: &OpenJobs| JobState::ALL.iter().position(|state| *state == it.state);
+            let wait = |it: &OpenJobs| Wait::ALL.iter().position(|wait| Some(*wait) == it.wait);
+            open.sort_by_key(|it| (state(it), wait(it)));
+            let sql = "SELECT state, count(*), min(until) FROM jobs
+                WHERE until IS NOT NULL AND until <= ?1 GROUP BY state";
+            let over: Vec<(JobState, Overdue)> = db.all(sql, values![now])?;
+            let of = |state| over.iter().find(|(it, _)| *it == state).map(|(_, overdue)| *overdue);
+            let (expired, waited) = (of(JobState::Leased), of(JobState::Waiting));
             let caps = "SELECT detail, count(*), min(until) FROM jobs
                 WHERE finished_at IS NULL AND state = 'waiting' AND reason = 'cap'
                 GROUP BY detail ORDER BY 2 DESC, 1 NULLS FIRST LIMIT ?1";
@@ -181,7 +192,7 @@ impl Store {
                 WHERE state IN ('dead', 'cancelled') AND state = 'cancelled'";
             Ok(QueueStats {
                 at: now,
-                open: open(db)?,
+                open,
                 caps: db.all(caps, values![CAPS_MAX])?,
                 expired,
                 waited,
@@ -200,8 +211,34 @@ impl Store {
         since: Timestamp,
         batch: Option<String>,
     ) -> StoreResult<RemainingJobs> {
-        self.read("counting the remaining jobs", move |db| remaining(db, since, batch.as_deref()))
-            .await
+        self.read("counting the remaining jobs", move |db| {
+            let mut left = RemainingJobs::default();
+            let (all, batch) = (batch.is_none(), batch.as_deref().unwrap_or_default());
+            let sql = "SELECT state, reason, count(*), max(detail) FROM jobs
+                WHERE finished_at IS NULL
+                    AND (?1 = 1 OR no IN (SELECT job_no FROM batch_jobs WHERE batch = ?2))
+                GROUP BY state, reason";
+            for (state, wait, jobs, detail) in db.all::<(_, _, u64, _)>(sql, values![all, batch])? {
+                match (state, wait) {
+                    (JobState::Ready, _) => left.ready += jobs,
+                    (JobState::Leased, _) => left.leased += jobs,
+                    (JobState::Waiting, Some(Wait::Gathering)) => left.gathering += jobs,
+                    (JobState::Waiting, Some(Wait::Cap)) => {
+                        (left.capped, left.cap) = (left.capped + jobs, detail);
+                    }
+                    (JobState::Waiting, Some(Wait::BackOff | Wait::RateLimited) | None) => {
+                        left.passing += jobs;
+                    }
+                    (JobState::Done | JobState::Cut | JobState::Dead | JobState::Cancelled, _) => {}
+                }
+            }
+            let sql = "SELECT count(*) FROM jobs WHERE state IN ('dead', 'cancelled')
+                AND state = 'dead' AND ?1 <= finished_at
+                AND (?2 = 1 OR no IN (SELECT job_no FROM batch_jobs WHERE batch = ?3))";
+            left.died = db.one(sql, values![since, all, batch])?;
+            Ok(left)
+        })
+        .await
     }
 
     /// Recomputes spending; calls that a worker died with count as unanswered. Does nothing while a
@@ -246,25 +283,6 @@ impl Store {
     }
 }
 
-fn open(db: &mut Db) -> Result<Vec<OpenJobs>> {
-    let sql =
-        "SELECT state, reason, count(*), min(enqueued_at), min(since), min(until), max(detail)
-        FROM jobs WHERE finished_at IS NULL GROUP BY state, reason";
-    let mut open = db.all(sql, &[])?;
-    let state = |it: &OpenJobs| JobState::ALL.iter().position(|state| *state == it.state);
-    let wait = |it: &OpenJobs| Wait::ALL.iter().position(|wait| Some(*wait) == it.wait);
-    open.sort_by_key(|it| (state(it), wait(it)));
-    Ok(open)
-}
-
-fn overdue(db: &mut Db, now: Timestamp) -> Result<(Option<Overdue>, Option<Overdue>)> {
-    let sql = "SELECT state, count(*), min(until) FROM jobs
-        WHERE until IS NOT NULL AND until <= ?1 GROUP BY state";
-    let over: Vec<(JobState, Overdue)> = db.all(sql, values![now])?;
-    let of = |state| over.iter().find(|(it, _)| *it == state).map(|(_, overdue)| *overdue);
-    Ok((of(JobState::Leased), of(JobState::Waiting)))
-}
-
 /// Returns the number of entries in open jobs without coverage, by session row number.
 pub(in crate::store) fn pending(db: &mut Db) -> Result<Vec<(i64, u64)>> {
     let sql = "SELECT session_no, CAST(sum(highest - lowest + 1 - (
@@ -283,34 +301,6 @@ pub(in crate::store) fn pending(db: &mut Db) -> Result<Vec<(i64, u64)>> {
                 FROM jobs WHERE finished_at IS NULL) AS marked) AS fresh
         WHERE lowest <= highest GROUP BY session_no";
     db.all(sql, &[])
-}
-
-fn remaining(db: &mut Db, since: Timestamp, batch: Option<&str>) -> Result<RemainingJobs> {
-    let mut left = RemainingJobs::default();
-    let (all, batch) = (batch.is_none(), batch.unwrap_or_default());
-    let sql = "SELECT state, reason, count(*), max(detail) FROM jobs WHERE finished_at IS NULL
-        AND (?1 = 1 OR no IN (SELECT job_no FROM batch_jobs WHERE batch = ?2))
-        GROUP BY state, reason";
-    let open = db.all::<(_, _, u64, _)>(sql, values![all, batch])?;
-    for (state, wait, jobs, detail) in open {
-        match (state, wait) {
-            (JobState::Ready, _) => left.ready += jobs,
-            (JobState::Leased, _) => left.leased += jobs,
-            (JobState::Waiting, Some(Wait::Gathering)) => left.gathering += jobs,
-            (JobState::Waiting, Some(Wait::Cap)) => {
-                (left.capped, left.cap) = (left.capped + jobs, detail);
-            }
-            (JobState::Waiting, Some(Wait::BackOff | Wait::RateLimited) | None) => {
-                left.passing += jobs;
-            }
-            (JobState::Done | JobState::Cut | JobState::Dead | JobState::Cancelled, _) => {}
-        }
-    }
-    let sql = "SELECT count(*) FROM jobs WHERE state IN ('dead', 'cancelled')
-        AND state = 'dead' AND ?1 <= finished_at
-        AND (?2 = 1 OR no IN (SELECT job_no FROM batch_jobs WHERE batch = ?3))";
-    left.died = db.first(sql, values![since, all, batch])?.unwrap_or_default();
-    Ok(left)
 }
 
 /// Open jobs, and those that died recently.

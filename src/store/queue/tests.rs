@@ -162,7 +162,7 @@ async fn who_never_comes_back_is_counted_and_then_the_job_is_dead() {
         let late = store.finish(lease, staged, JobEnding::Done, Timestamp(410)).await;
         assert_eq!(late.unwrap_err().kind, StoreErrorKind::LeaseLost(lease.subject));
         let status = store.status().await.unwrap();
-        assert_eq!(status.sessions[0].coverage.failed, 1);
+        assert_eq!(status.sessions[0].totals.coverage.failed, 1);
     })
     .await;
 }
@@ -247,7 +247,7 @@ async fn dead_jobs_open_again_under_another_prompt_only() {
         let asking = Digest::of(&["old"]);
         let dead = JobEnding::Dead { kind: "refused".to_owned(), detail: "no".to_owned(), asking };
         store.finish(claimed.lease, None, dead, Timestamp(100)).await.unwrap();
-        let coverage = async || store.status().await.unwrap().sessions[0].coverage;
+        let coverage = async || store.status().await.unwrap().sessions[0].totals.coverage;
         assert_eq!(store.reopen(asking, Timestamp(100)).await.unwrap(), 0);
         assert_eq!((coverage().await.failed, coverage().await.pending), (1, 0));
         assert_eq!(store.reopen(Digest::of(&["new"]), Timestamp(100)).await.unwrap(), 1);

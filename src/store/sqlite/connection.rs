@@ -199,8 +199,8 @@ impl Cells for rusqlite::Row<'_> {
             ValueRef::Null => Value::Null,
             ValueRef::Integer(int) => Value::Int(int),
             ValueRef::Real(real) => Value::Real(real),
-            text @ ValueRef::Text(_) => Value::Text(text.as_str().map_err(rusqlite::Error::from)?),
-            ValueRef::Blob(bytes) => Value::Bytes(bytes),
+            text @ ValueRef::Text(_) => Value::from(text.as_str().map_err(rusqlite::Error::from)?),
+            ValueRef::Blob(bytes) => Value::from(bytes),
         })
     }
 }

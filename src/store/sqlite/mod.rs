@@ -5,8 +5,9 @@ pub(super) mod connection;
 
 use super::{Db, Fault, OpenMode, Output, Result, StoreErrorKind, StoreResult, Work};
 use connection::{Access, open_reader, open_writer};
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -66,7 +67,7 @@ struct Readers {
 
 impl Readers {
     fn read(&self, work: &Work) -> Result<Output> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.idle.lock().pop();
         let mut db =
             idle.map_or_else(|| open_reader(&self.path, self.access).map(Db::Sqlite), Ok)?;
         db.execute("BEGIN", &[])?;
@@ -74,7 +75,7 @@ impl Readers {
         db.execute("COMMIT", &[])?;
         // A connection whose work failed is closed instead of reused.
         let done = done?;
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
+        self.idle.lock().push(db);
         Ok(done)
     }
 }
