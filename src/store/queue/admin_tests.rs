@@ -31,7 +31,7 @@ async fn take(store: &Store) -> Claimed {
 async fn coverage(store: &Store) -> Coverage {
     let status = store.status().await.unwrap();
     assert!(status.sessions.iter().all(|it| it.entries.is_none() || it.is_balanced()));
-    status.sessions[0].coverage
+    status.sessions[0].totals.coverage
 }
 
 async fn retry(store: &Store, id: JobId) -> JobChange {
@@ -81,7 +81,7 @@ async fn who_holds_a_cancelled_job_finds_the_commit_refused() {
             assert_eq!(cancel(&store, claimed.job.id).await.done, done);
         }
         assert_eq!(coverage(&store).await, Coverage { skipped: 1, ..Coverage::default() });
-        let reasons = store.status().await.unwrap().sessions.remove(0).reasons;
+        let reasons = store.status().await.unwrap().sessions.remove(0).totals.reasons;
         assert_eq!(reasons, [((CoverageState::Skipped, CANCELLED.to_owned()), 1)].into());
         let lost = store.extend(vec![claimed.lease], Timestamp(900), NOW).await.unwrap();
         assert_eq!(lost, [claimed.job.id]);
@@ -421,9 +421,9 @@ proptest! {
                 life.happen(event).await;
                 let status = life.store.status().await.unwrap();
                 let one = &status.sessions[0];
-                assert!(one.is_balanced(), "{event:?}: {:?} {:?}", one.entries, one.coverage);
+                assert!(one.is_balanced(), "{event:?}: {:?} {:?}", one.entries, one.totals.coverage);
                 let open = life.store.depth(Timestamp(life.now)).await.unwrap().open;
-                assert!(!open.is_empty() || one.coverage.pending == 0, "{event:?}: {open:?}");
+                assert!(!open.is_empty() || one.totals.coverage.pending == 0, "{event:?}: {open:?}");
                 if matches!(event, Event::Cancel(_) | Event::Retry(_) | Event::RetryAll) {
                     let before = life.dump().await;
                     life.steer(event).await;

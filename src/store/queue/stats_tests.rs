@@ -8,8 +8,8 @@ use crate::domain::{Coverage, Digest, Job, Session, Skip};
 async fn coverage(store: &Store, session: &Session) -> Coverage {
     let status = store.status().await.unwrap();
     let one = status.sessions.into_iter().find(|it| it.session.id == session.id).unwrap();
-    assert!(one.is_balanced(), "{:?} {:?}", one.entries, one.coverage);
-    one.coverage
+    assert!(one.is_balanced(), "{:?} {:?}", one.entries, one.totals.coverage);
+    one.totals.coverage
 }
 
 /// Registers a worker, as the worker itself does.
