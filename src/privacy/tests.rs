@@ -195,6 +195,14 @@ fn hostile_text_takes_linear_time() {
         "\"name\":\"token\",\"type\":\"x\",",
         "wifi key: ",
         "changed the password to ",
+        "what is the password?\n",
+        "credentials for a",
+        "a/b1 gets you in ",
+        "expect assword send ",
+        "echo a > pass ",
+        "DB_PASSWORD to ",
+        "1234567890.",
+        "a-1234567890/",
     ] {
         let text = piece.repeat(30_000 / piece.len());
         assert!(gate().redact(&text).len() <= 4 * text.len() + 8, "{piece}");
@@ -244,6 +252,22 @@ fn published_pii_cases_hold() {
         assert_eq!(serde_json::json!(report.counts), case["recommended"]["counts"], "{case}");
     }
 }
+
+/// Pieces of forms that only mask a value that looks like a secret.
+const WEAK: [&str; 12] = [
+    "Tr0ub4dor-9x",
+    "DB_PASSWORD to ",
+    " is the root password",
+    "log in as ops with ",
+    " gets you in",
+    "пароль от сервера: Ключ-42",
+    "echo ",
+    " > ~/.vault_pass",
+    "expect \"password:\"\nsend \"",
+    ".",
+    "1736937000",
+    "x@2x.png",
+];
 
 fn pieces() -> impl Strategy<Value = String> {
     let pieces = [
@@ -324,7 +348,7 @@ fn pieces() -> impl Strategy<Value = String> {
         "user bob, ",
         "DNI 12345678Z",
     ];
-    prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..14)
+    prop::collection::vec(prop::sample::select([&pieces[..], &WEAK].concat()), 0..14)
         .prop_map(|pieces| pieces.concat())
 }
 

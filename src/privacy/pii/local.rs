@@ -123,6 +123,58 @@ fn is_apart(text: &str, start: usize, length: usize) -> bool {
     !part(head.next(), head.next()) && !part(tail.next(), tail.next())
 }
 
+/// Words that keep their number one: `tel-…`, `visa/…`.
+static NUMBER_WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let edge = |side: &str| format!("(?:{side}|[^a-z])");
+    let words = format!("(?:{}|{})", any("phones"), any("cards"));
+    Regex::new(&format!("(?i)phone|{}{words}{}", edge(r"\A"), edge(r"\z"))).ok()
+});
+
+/// Returns whether ungrouped digits are a decimal fraction, or part of an identifier, a version or a path: `0.0123456789`,
+/// `run-1767707352.log`. `head` and `tail` are the text around `text`.
+pub(super) fn is_part(text: &str, number: &Span, head: &str, tail: &str) -> bool {
+    /// Maximum characters of an identifier on each side.
+    const SIDE_MAX: usize = 64;
+    /// Length of a group of digits before the number: a year, a date.
+    const GROUP: std::ops::RangeInclusive<usize> = 4..=8;
+    /// Fewest digits of a number without groups.
+    const UNGROUPED_MIN: usize = 10;
+    let digits = text.get(number.clone()).unwrap_or_default();
+    let ungrouped = digits.rsplit(|it| !is_digit(it)).next().unwrap_or_default();
+    if digits.starts_with('+') || ungrouped.chars().count() < UNGROUPED_MIN {
+        return false;
+    }
+    let start = number.end - ungrouped.len();
+    let glues = |it: &char| is_word(*it) || "._-/".contains(*it);
+    let before = text.get(..start).unwrap_or_default().chars().rev().chain(head.chars().rev());
+    let mut before: Vec<char> =
+        before.take(SIDE_MAX).take_while(|it| glues(it) || *it == '\\').collect();
+    // The letter of `\n` is no part of it.
+    if let Some(escape) = before.iter().position(|it| *it == '\\') {
+        before.truncate(escape.saturating_sub(1));
+    }
+    before.reverse();
+    let before: String = before.into_iter().collect();
+    let after = text.get(number.end..).unwrap_or_default().chars().chain(tail.chars());
+    let after: String = after.take(SIDE_MAX).take_while(glues).collect();
+    let mut next = after.chars();
+    let is_decimal = before.strip_suffix('.').is_some_and(|it| it.ends_with(is_digit))
+        || next.next() == Some('.') && next.next().is_some_and(is_digit);
+    // A sentence may go on without a blank: `5551234567.Thanks`.
+    let goes_on =
+        |it: &str| !it.starts_with('.') || !it[1..].starts_with(|it: char| it.is_uppercase());
+    let is_letter = |it: char| it.is_alphabetic();
+    let named = before.contains(is_letter) || after.contains(is_letter) && goes_on(&after);
+    let groups: Vec<&str> = before.split(|it| !is_digit(it)).filter(|it| !it.is_empty()).collect();
+    let is_group = |it: &str| {
+        let fits = 1 < groups.len() && it.len() <= *GROUP.end() || GROUP.contains(&it.len());
+        fits && !it.starts_with("00")
+    };
+    let dated = !before.contains('/') && groups.last().is_some_and(|it| is_group(it));
+    let word = |text: &str| NUMBER_WORDS.as_ref().is_some_and(|it| it.is_match(text));
+    is_decimal || (named || dated) && !word(&before) && !word(&after)
+}
+
 /// Returns whether these digits may be a postcode, or the end of a British one.
 pub(super) fn may_be_postcode(bytes: &[u8], run: &Span) -> bool {
     let at = |place: Option<usize>| place.and_then(|at| bytes.get(at)).copied().unwrap_or(0);

@@ -166,7 +166,12 @@ fn mask_cluster(
     let mut local = Cow::Borrowed(text.get(cluster.start - left..cluster.end + right)?);
     for kind in NUMBERS.into_iter().filter(|kind| wanted(*kind)) {
         for pattern in patterns(kind) {
-            let found = find_numbers(&local, *pattern);
+            let mut found = find_numbers(&local, *pattern);
+            if matches!(kind, Pii::CreditCard | Pii::Phone) {
+                let head = text.get(..cluster.start - left).unwrap_or_default();
+                let tail = text.get(cluster.end + right..).unwrap_or_default();
+                found.retain(|at| !local::is_part(&local, at, head, tail));
+            }
             replace(&mut local, &found, kind, report);
         }
     }

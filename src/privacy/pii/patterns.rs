@@ -229,12 +229,23 @@ pub(super) fn emails(text: &str) -> Vec<Span> {
             let user = text.get(start..at).unwrap_or_default();
             let user =
                 user.strip_prefix(['n', 't']).filter(|_| name.ends_with('\\')).unwrap_or(user);
-            if !SERVICES.contains(&user) {
+            let file = text.get(at + 1..end).is_some_and(is_file);
+            if !file && !SERVICES.contains(&user) {
                 found.push(start..end);
             }
         }
     }
     found
+}
+
+/// Returns whether a domain is the rest of a file's name: `2x.png` of `icon@2x.png`. No top-level domain is one of these.
+fn is_file(domain: &str) -> bool {
+    const ENDS: [&str; 20] = [
+        "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "ico", "icns", "tiff", "heic",
+        "pdf", "js", "mjs", "css", "json", "html", "tgz", "tsx",
+    ];
+    let end = domain.rsplit('.').next().unwrap_or_default();
+    ENDS.iter().any(|it| end.eq_ignore_ascii_case(it))
 }
 
 fn is_top_letter(letter: char) -> bool {

@@ -87,6 +87,47 @@ fn identifiers_and_hashes_are_no_numbers() {
 }
 
 #[test]
+fn digits_of_fractions_identifiers_and_paths_are_no_numbers() {
+    for text in [
+        "p99 was 0.0123456789 s",
+        "0.7071067811865475",
+        "1736937000.123456",
+        "v0.0.0-20241129210726-2c02b8208cf8",
+        "/logs/test-session-1767707352/full.jsonl",
+        "runs/exp_3/1699999999-train/log.txt",
+        "backup-1736937000.sql",
+        "2024-1736937000",
+        "issues/12#issuecomment-1699999999",
+    ] {
+        check(text, text);
+    }
+    for (text, expected) in [
+        ("tel-5551234567", "tel-<PHONE>"),
+        ("phone/5551234567", "phone/<PHONE>"),
+        ("tel:5551234567", "tel:<PHONE>"),
+        ("Nr.5551234567", "Nr.<PHONE>"),
+        ("mobile_nr-5551234567", "mobile_nr-<PHONE>"),
+        ("epoch 1736937000 seconds", "epoch <PHONE> seconds"),
+        ("call 5551234567.", "call <PHONE>."),
+        ("call 5551234567.Thanks", "call <PHONE>.Thanks"),
+        ("a\\n-5551234567", "a\\n-<PHONE>"),
+        ("0049-1711234567", "0049-<PHONE>"),
+        ("5551234567/5559876543/5551112222", "<PHONE>/<PHONE>/<PHONE>"),
+        ("card-4111111111111111", "card-<CREDIT_CARD>"),
+        ("4111111111111111/12/27", "<CREDIT_CARD>/12/27"),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn files_with_an_at_sign_are_no_addresses() {
+    let files = "icon@2x.png logo@300px.png vue@3.4.21.js";
+    check(files, files);
+    check("ann@2x.org", "<EMAIL>");
+}
+
+#[test]
 fn addresses_have_up_to_three_words() {
     check("at 12 Old Mill Road, or 7 elm avenue", "at <ADDRESS>, or <ADDRESS>");
     check("5 Oak St. and 9 lime Rd", "<ADDRESS> and <ADDRESS>");

@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 pub(super) const COMMAND_MAX: usize = 512;
 
 /// Words before a password or the word for it.
-pub(super) const GIVEN: [&str; 12] =
-    ["with", "and", "mit", "und", "avec", "et", "con", "y", "com", "e", "met", "en"];
+pub(super) const GIVEN: [&str; 13] =
+    ["with", "using", "and", "mit", "und", "avec", "et", "con", "y", "com", "e", "met", "en"];
 
 /// Position of the secret relative to a flag.
 #[derive(Clone, Copy, Debug)]
@@ -270,28 +270,106 @@ fn is_secret(text: &str, form: Form) -> bool {
 pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
     const USER_MAX: usize = 64;
     let is_user = |byte: u8| byte.is_ascii_alphanumeric() || b"._@+-".contains(&byte);
-    let user = scan.quote_or(scan.gap(at.end)).1;
+    let name = scan.piece(at.clone()).to_lowercase();
+    // `credentials for the server: bob / secret`
+    let goes_on = words::ACCESS.contains(name.trim_end());
+    let after = scan.run_within(at.end, USER_MAX, |byte| !b":\n\"\\".contains(&byte));
+    if goes_on && scan.byte(after) != b':' {
+        return;
+    }
+    let user = scan.quote_or(scan.gap(if goes_on { after + 1 } else { at.end })).1;
     let end = scan.run_within(user, USER_MAX, is_user);
     let mark = scan.gap(end);
-    let pair = !scan.piece(at.clone()).to_ascii_lowercase().starts_with("user");
+    let pair = !name.starts_with("user");
+    let is_as = [" as", " als", " comme", " como", " come"].iter().any(|it| name.ends_with(it));
     let given =
         |it: &&&str| scan.from(mark).strip_prefix(**it).is_some_and(|rest| rest.starts_with(' '));
     let given = GIVEN.iter().find(given).filter(|_| end < mark);
     let value = match scan.byte(mark) {
         _ if given.is_some() => scan.gap(mark + given.map_or(0, |word| word.len())),
         b'/' if end < mark && is_blank(scan.byte(mark + 1)) => scan.gap(mark + 1),
-        b':' if end == mark && pair => mark + 1,
+        b'/' | b':' if end == mark && pair => mark + 1,
         _ => return,
     };
+    let tight = scan.byte(mark) == b'/' && end == mark;
     let ends = |byte: u8| byte.is_ascii_whitespace() || b"\"'`\\<>,;|\x1b".contains(&byte);
     let secret = scan.piece(value..scan.run(value, |byte| !ends(byte)));
     let secret = secret.trim_end_matches(['.', ')', ']', '}']);
     // `login is possible with Chrome120`
     let fits = given.is_none()
         || value::is_strong(secret)
-        || value::is_leet(secret) && !words::PLAIN.contains(scan.piece(user..end));
+        || value::is_leet(secret) && !words::PLAIN.contains(scan.piece(user..end))
+        || is_as && value::is_likely(secret);
+    let fits = fits && (!tight && !goes_on || value::is_likely(secret));
     if user < end && scan.word_starts(at.start) && value::is_random(secret) && fits {
         scan.add_hit(value..value + secret.len());
+    }
+}
+
+/// Masks the secret before `gets you in`: `admin/secret`, or the word alone.
+pub(super) fn admitted(scan: &mut Scan<'_>, at: Range<usize>) {
+    /// Maximum words between a user's name with the secret, or the secret alone, and the phrase.
+    const PAIR_WORDS_MAX: usize = 4;
+    const ALONE_WORDS_MAX: usize = 1;
+    let ends = [' ', '"', '\'', '`', '(', ')', ','];
+    let start = scan.line_start(at.start, COMMAND_MAX);
+    let mut end = at.start;
+    let words = scan.piece(start..at.start).trim_end_matches(ends).rsplit(ends);
+    end -= scan.piece(start..at.start).len()
+        - scan.piece(start..at.start).trim_end_matches(ends).len();
+    let mut found = None;
+    for (place, word) in words.enumerate().take(PAIR_WORDS_MAX + 1) {
+        let pair = word.split_once(['/', ':']).filter(|(user, _)| !user.is_empty());
+        let secret = pair.map_or(word, |(_, secret)| secret);
+        if value::is_likely(secret) && (pair.is_some() || place <= ALONE_WORDS_MAX) {
+            found = Some(end - secret.len()..end);
+            break;
+        }
+        end = end.saturating_sub(word.len() + 1);
+    }
+    found.into_iter().for_each(|it| scan.add_hit(it));
+}
+
+/// Masks the string that a script sends after it saw a password's prompt: `send "secret\r"`.
+pub(super) fn sent(scan: &mut Scan<'_>, at: Range<usize>) {
+    /// Maximum bytes between the prompt and the answer.
+    const PROMPT_MAX: usize = 128;
+    let head = scan.piece(scan.floor(at.start.saturating_sub(PROMPT_MAX))..at.start).to_lowercase();
+    let prompt = head.rfind("expect").and_then(|found| head.get(found..)).unwrap_or_default();
+    let word = scan.run(at.start, |byte| byte.is_ascii_alphabetic());
+    let start = scan.run(word, |byte| b" (-".contains(&byte));
+    let asks = ["assword", "assphrase", "passcode", "asswort", "kennwort", "pin"];
+    let Some(content) = scan.string(start) else { return };
+    let text = scan.piece(content.clone());
+    let secret = ["\\r", "\\n"]
+        .iter()
+        .fold(text, |text, end| text.trim_end_matches(end).trim_end_matches('\\'));
+    let fits = !secret.starts_with('$') && !value::is_no_secret(secret, "password");
+    if fits && asks.iter().any(|it| prompt.contains(it)) {
+        scan.add_hit(content.start..content.start + secret.len());
+    }
+}
+
+/// Masks the word that a command writes into a file for secrets: `echo secret > ~/.vault_pass`.
+pub(super) fn written(scan: &mut Scan<'_>, at: Range<usize>) {
+    let text = scan.piece(at.end..scan.line_end(at.end, COMMAND_MAX));
+    let Some((words, target)) = text.split_once('>').or_else(|| text.split_once("| tee ")) else {
+        return;
+    };
+    let quotes = [' ', '>', '"', '\''];
+    let target = target.trim_start_matches("-a ").trim_start_matches(quotes);
+    let path = target.split(|it: char| it.is_whitespace() || "\"';&|)\\".contains(it)).next();
+    let path = path.unwrap_or_default().to_ascii_lowercase();
+    let holds = ["pass", "pwd", "secret", "token", "cred", "api_key", "apikey", "api-key"];
+    let word = words.trim_end_matches(quotes).rsplit(quotes).next().unwrap_or_default();
+    let start = at.end + words.trim_end_matches(quotes).len() - word.len();
+    if scan.word_starts(at.start)
+        && holds.iter().any(|it| path.contains(it))
+        && 6 <= word.len()
+        && value::is_random(word)
+        && !value::is_identifier(word)
+    {
+        scan.add_hit(start..start + word.len());
     }
 }
 
@@ -340,6 +418,8 @@ pub(super) fn called(scan: &mut Scan<'_>, at: Range<usize>) {
     let logins = ["credential", "basic", "auth=(", ".login(", "connect", "wifi", "mysqli", "pdo"];
     let login = 0 < before && logins.iter().any(|it| callee.contains(it));
     let random = RANDOM_MIN <= text.len() && value::is_random(text);
+    let bare = words::SIGN_INS.contains(callee.trim_end_matches('('));
+    let login = login && !bare || bare && value::is_likely(text.trim_end_matches('!'));
     if !value::is_no_secret(text, "password") && (login || random) {
         scan.add_hit(secret);
     }

@@ -346,7 +346,8 @@ fn mask_cell(scan: &mut Scan<'_>, cell: Range<usize>, kind: Kind) {
     let start = cell.start + text.len() - text.trim_start_matches(around).len();
     let text = text.trim_matches(around);
     let plain = kind == Kind::Password && value::may_be_secret(text, false);
-    let secret = !text.contains([' ', '"']) && (value::is_random(text) || plain);
+    let random = value::is_random(text) && (kind == Kind::Password || !value::is_identifier(text));
+    let secret = !text.contains([' ', '"']) && (random || plain);
     if secret && !value::is_reference(text) && !words::ABOUT.contains(text) {
         scan.add_hit(start..start + text.len());
     }

@@ -125,6 +125,7 @@ fn kind(scan: &Scan<'_>, name: &str, start: usize, separator: Separator) -> Opti
     let dotted = (name == "key").then(|| scan.piece(path..start + name.len()));
     match dotted.unwrap_or(name) {
         "pass" if in_query => Some(Kind::Password),
+        "appid" if in_query => Some(Kind::Key),
         name => words::kind(name).or(short.then_some(Kind::Maybe)),
     }
 }
@@ -364,6 +365,12 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
     }
     if named.paired {
         return value::is_random(word) || value::may_be_secret(word, true);
+    }
+    if named.separator == Separator::Is
+        && named.kind != Kind::Password
+        && value::is_identifier(word)
+    {
+        return false;
     }
     let line = stands_alone(scan, named, at.end);
     let random = value::is_random(word)

@@ -19,18 +19,7 @@ static TOLD_TOKENS: LazyLock<HashSet<&str>> =
 /// Masks the secrets near the name at `at`, within its line.
 pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     let name = scan.piece(at.clone()).to_lowercase();
-    // `password=`, `password.len`, `db_password` and `tokens` are different names.
-    let goes_on = |byte: u8| b"_-=(/".contains(&byte) || byte.is_ascii_alphanumeric();
-    let member = scan.byte(at.end) == b'.' && goes_on(scan.byte(at.end + 1));
-    // `Root-Passwort` is a word.
-    let joined = match scan.before(at.start) {
-        b'-' => !scan.byte(at.start).is_ascii_uppercase(),
-        before => before == b'_' || before == b'.',
-    };
-    let is_code = member || goes_on(scan.byte(at.end)) || joined;
-    if name.is_ascii() && (is_code || !scan.word_starts(at.start)) {
-        return;
-    }
+    let Some(at) = name_range(scan, at, &name) else { return };
     let is_token = TOLD_TOKENS.contains(name.as_str());
     let from = scan.line_start(at.start, NEAR_MAX);
     let text = scan.piece(from..scan.line_end(at.end, NEAR_MAX));
@@ -47,6 +36,10 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
             return false;
         }
         let after = text.get(place + word.len()..head).unwrap_or_default();
+        let first = between.split([' ', ':']).next().unwrap_or_default();
+        if words::ATTRIBUTES.contains(first) && !value::is_strong(word) {
+            return false;
+        }
         let is_next = tail < place && between.trim_end_matches('(').is_empty();
         let is_linked = tail <= place && is_linked(text, place);
         let is_led = is_linked || tail <= place && is_led(text, place) || is_role(after);
@@ -54,11 +47,15 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
         let fits = !word.contains(['+', '/', '=']) || scan.before(from + place) == b' ';
         let is_key =
             is_told_token(word) && fits || value::is_hex_key(word) || value::is_interspersed(word);
+        if is_predicate(after, text.get(tail..).unwrap_or_default()) && value::is_likely(word) {
+            return true;
+        }
         if place + word.len() <= head && is_noted(after) {
             return value::is_key(word) || value::is_mixed(word, 1);
         }
         if is_token || (is_next || is_led) && is_key {
-            return (is_next || is_led) && is_key;
+            let likely = is_next && given && value::is_likely(word);
+            return (is_next || is_led) && is_key || likely;
         }
         let ends = between.ends_with(':')
             && text.get(place + word.len()..).is_some_and(|it| it.trim().is_empty());
@@ -79,7 +76,9 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
             false => usize::MAX,
         };
         let is_changed = tail <= place && is_changed(text, head..tail, place, word);
-        is_changed && (value::is_random(word) || word.contains('.') && value::is_leet(word))
+        (is_linked || is_changed || (is_next || is_led) && !name.is_ascii())
+            && value::is_likely(word)
+            || is_changed && (value::is_random(word) || word.contains('.') && value::is_leet(word))
             || value::is_strong(word) && (!is_numbered(word) || is_linked)
             || value::is_mixed(word, digits_min)
             || is_subject && value::is_divided(word)
@@ -95,8 +94,66 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     let told: Vec<Range<usize>> =
         told.map(|(place, word)| from + place..from + place + word.len()).collect();
     told.into_iter().for_each(|it| scan.add_hit(it));
+    foreign(scan, at.end, !name.is_ascii());
     let is_title = scan.piece(from..at.start).starts_with('#');
     announced(scan, at.end, is_title);
+}
+
+/// Range of the name that a keyword begins; `None` if it is part of code.
+fn name_range(scan: &Scan<'_>, at: Range<usize>, name: &str) -> Option<Range<usize>> {
+    // `password=`, `password.len`, `db_password` and `tokens` are different names.
+    let goes_on = |byte: u8| b"_-=(/".contains(&byte) || byte.is_ascii_alphanumeric();
+    let member = scan.byte(at.end) == b'.' && goes_on(scan.byte(at.end + 1));
+    // `Root-Passwort` is a word.
+    let joined = match scan.before(at.start) {
+        b'-' => !scan.byte(at.start).is_ascii_uppercase(),
+        before => before == b'_' || before == b'.',
+    };
+    let is_code = member || goes_on(scan.byte(at.end)) || joined;
+    if name.is_ascii() && (is_code || !scan.word_starts(at.start)) {
+        return None;
+    }
+    // `pw to`; `şifresi`, `lösenordet`
+    let end = match name.split_once(' ') {
+        Some((word @ ("pw" | "ww"), _)) => at.start + word.len(),
+        // Names in Chinese have no endings.
+        _ if name.bytes().all(|byte| byte < 0xe0) && !name.is_ascii() => {
+            scan.run_within(at.end, 8, |byte| {
+                byte.is_ascii_alphabetic() || 0x7f < byte && byte < 0xe0
+            })
+        }
+        _ => at.end,
+    };
+    Some(at.start..end)
+}
+
+/// Masks a word with letters of another alphabet and digits at the end of a sentence: `пароль от сервера: …`.
+fn foreign(scan: &mut Scan<'_>, at: usize, is_foreign: bool) {
+    let line = scan.piece(at..scan.line_end(at, NEAR_MAX));
+    let marks = ['.', ',', ';', '!', ')', '"', '»', '`', '\''];
+    let line = line.trim_end().trim_end_matches(marks);
+    let Some((_, word)) = line.rsplit_once([' ', '"', '«', '`']) else { return };
+    let start = at + line.len() - word.len();
+    if value::is_foreign(word) && (is_foreign || is_linked(line, line.len() - word.len())) {
+        scan.add_hit(start..start + word.len());
+    }
+}
+
+/// Masks the answer on the line after a question: `assistant: it's secret`.
+fn replied(scan: &mut Scan<'_>, question_end: usize) {
+    /// Maximum words of an answer that is only the secret and its speaker.
+    const WORDS_MAX: usize = 2;
+    let Some(mut line) = scan.next_line(question_end) else { return };
+    if let Some(next) = scan.next_line(line) {
+        line = next;
+    }
+    let text = scan.piece(line..scan.line_end(line, NEAR_MAX));
+    let short = text.split_whitespace().count() <= WORDS_MAX;
+    let told = pieces(text)
+        .filter(|(place, word)| value::is_likely(word) && (short || is_led(text, *place)));
+    let told: Vec<Range<usize>> =
+        told.map(|(place, word)| line + place..line + place + word.len()).collect();
+    told.into_iter().for_each(|it| scan.add_hit(it));
 }
 
 /// Masks a password at the end of the line that says that it was generated, or alone on the next line after a colon or a
@@ -110,6 +167,8 @@ fn announced(scan: &mut Scan<'_>, at: usize, is_title: bool) {
     {
         let end = at + rest.len();
         scan.add_hit(end - last.len()..end);
+    } else if rest.ends_with('?') {
+        replied(scan, end);
     } else if rest.ends_with(':') || rest.is_empty() && is_title {
         answer(scan, end, value::is_answer);
     }
@@ -145,8 +204,10 @@ pub(super) fn network(scan: &mut Scan<'_>, at: Range<usize>) {
         return;
     }
     let told = pieces(text).filter(|(place, word)| {
-        let is_key =
-            value::is_strong(word) || value::is_leet(word) || value::is_numbered_phrase(word);
+        let is_key = value::is_strong(word)
+            || value::is_leet(word)
+            || value::is_likely(word)
+            || value::is_numbered_phrase(word);
         at.end - from <= *place && is_key && is_linked(text, *place)
     });
     let told: Vec<Range<usize>> =
@@ -272,6 +333,25 @@ fn is_role(after: &str) -> bool {
         && words.count() < WORDS_MAX
 }
 
+/// Returns whether the words after a value say that it is what the name says: `… is the root password on that box`.
+fn is_predicate(after: &str, behind: &str) -> bool {
+    /// Maximum words between the article and the name.
+    const WORDS_MAX: usize = 3;
+    let articles = [
+        "the", "our", "my", "your", "das", "der", "unser", "mein", "le", "la", "notre", "mon",
+        "el", "il", "o", "a", "het", "de",
+    ];
+    let mut words = after.trim_start_matches(['!', '`', '"', '\'']).split_whitespace();
+    let is_verb = words.next().is_some_and(|it| words::VERBS.contains(it));
+    let ends =
+        ["on", "for", "of", "in", "at", "für", "vom", "von", "du", "de", "del", "pour", "per"];
+    let next = behind.split_whitespace().next().unwrap_or_default();
+    is_verb
+        && words.next().is_some_and(|it| articles.contains(&it))
+        && words.count() <= WORDS_MAX
+        && (!behind.starts_with(' ') || next.is_empty() || ends.contains(&next))
+}
+
 /// Returns whether a comment at the end of the line says what the string before it is: `"…"); // signing key`.
 fn is_noted(after: &str) -> bool {
     /// Maximum words before the name.
@@ -292,10 +372,22 @@ fn is_changed(text: &str, name: Range<usize>, place: usize, value: &str) -> bool
     let plain = |it: &str| it.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let changes = |it: &str| words::CHANGES.contains(plain(it).as_str());
     let between = text.get(name.end..place).unwrap_or_default();
-    let to = ["to", "auf", "in", "à", "par", "por", "a", "al", "en"];
+    let to = [
+        "to", "auf", "in", "à", "par", "por", "para", "a", "al", "en", "naar", "na", "till", "til",
+        "на",
+    ];
     let before = text.get(..name.start).unwrap_or_default().split_whitespace().rev();
     let after = text.get(place + value.len()..).unwrap_or_default().split_whitespace();
+    let old = between.split_whitespace().collect::<Vec<_>>();
+    let old = match old.as_slice() {
+        // `from changeme to`
+        [from, old, _] if ["from", "von", "de", "da", "van"].contains(from) => *old,
+        _ => "",
+    };
     let is_known = |it: &str| {
+        if it == old || it == "from" || it == "von" {
+            return true;
+        }
         let word = plain(it);
         changes(it) || words::LINKS.contains(word.as_str()) || words::LEADS.contains(word.as_str())
     };
@@ -341,6 +433,7 @@ fn is_told_token(word: &str) -> bool {
         [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii_lowercase];
     let mixed = classes.iter().all(|class| 2 < value::count(word, class));
     TOKEN_MIN <= word.len()
+        && !value::is_identifier(word)
         && (mixed || value::is_mixed(word, usize::MAX))
         && value::is_of(word, b"_-+/=")
 }

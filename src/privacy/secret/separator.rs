@@ -89,7 +89,9 @@ pub(super) fn separator(
         }
         _ if end < at && quote.is_none() && is_set(scan, start, end) => (Separator::Flag, at),
         _ if end < at && is_apart(scan, start..end, at) => (Separator::Is, at),
-        _ if end < at => (Separator::Is, skip(linked(scan, at)?)),
+        _ if end < at => {
+            (Separator::Is, skip(set_to(scan, start..end, at).or_else(|| linked(scan, at))?))
+        }
         _ => return None,
     };
     (value < scan.bytes.len()).then_some((quote, separator, value))
@@ -229,7 +231,7 @@ fn linked(scan: &Scan<'_>, mut at: usize) -> Option<usize> {
     for place in 0..LINKS_MAX {
         let is_letter =
             |byte: u8| byte.is_ascii_alphabetic() || b"'-".contains(&byte) || !byte.is_ascii();
-        let end = scan.run_within(at, 16, is_letter);
+        let end = scan.run_within(at, 32, is_letter);
         let word = scan.piece(at..end).to_lowercase();
         if !words::LINKS.contains(word.as_str()) {
             others += 1;
@@ -237,6 +239,9 @@ fn linked(scan: &Scan<'_>, mut at: usize) -> Option<usize> {
                 return None;
             }
             at = scan.gap(end);
+            if scan.byte(at) == b':' {
+                return Some(at + 1);
+            }
             continue;
         }
         let next = scan.gap(end);
@@ -250,6 +255,30 @@ fn linked(scan: &Scan<'_>, mut at: usize) -> Option<usize> {
             return Some(value).filter(|_| end < next);
         }
         at = next;
+    }
+    None
+}
+
+/// Start of the value that a sentence gives to a variable: `DB_PASSWORD to …`, `DB_PASSWORD is now …`. It must be likely
+/// to be a secret.
+fn set_to(scan: &Scan<'_>, name: Range<usize>, mut at: usize) -> Option<usize> {
+    /// Maximum words before the value.
+    const LEADS_MAX: usize = 2;
+    let name = scan.piece(name);
+    let is_variable = name.contains('_') && !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    for _ in 0..if is_variable { LEADS_MAX } else { 0 } {
+        let end = scan.run_within(at, 16, |byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
+        let word = scan.piece(at..end).to_lowercase();
+        if !words::VERBS.contains(word.as_str()) && !words::LEADS.contains(word.as_str()) {
+            return None;
+        }
+        at = scan.gap(end);
+        let start = scan.quote_or(at).1;
+        let end = scan
+            .run_within(start, 64, |byte| byte.is_ascii_graphic() && !b"\"'`,;".contains(&byte));
+        if value::is_likely(scan.piece(start..end).trim_end_matches(['.', '!', ')', '?'])) {
+            return Some(at);
+        }
     }
     None
 }

@@ -3,6 +3,7 @@
 
 mod layouts;
 mod places;
+mod weak;
 
 use super::{RULES, mask};
 use crate::privacy::Pii;

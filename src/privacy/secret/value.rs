@@ -22,6 +22,10 @@ static REFERENCES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         "(?i-u:redacted).*",
         // Tags of YAML.
         r"!(?i-u:vault|secret|env|ref|sub|getatt|include)",
+        // `"Bearer {}".format(…)`
+        r"(?i-u:bearer|basic|token|apikey) (?:\{[^}]*\}|%[svqdr@])",
+        // Files that hold a secret.
+        r"(?:~|\.{0,2})/[A-Za-z0-9._/-]+\.(?:json|pem|key|p12|pfx|txt|ya?ml|toml|ini|env|conf|crt|jks)",
         // In brackets, or with the marks of templates, formats and earlier masks.
         r"<.*>|\[.*\]|\{.*\}|\(.*\)|%[svqdr@]",
         r"(?:\$\{|\{\{|\$\(|\#\{).*",
@@ -226,6 +230,79 @@ pub(super) fn is_hex_key(word: &str) -> bool {
     /// Minimum length of such a key.
     const HEX_MIN: usize = 32;
     HEX_MIN <= word.len() && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Returns whether a word with letters and digits is probably a secret where its place says little: no name, version,
+/// file or digest.
+pub(super) fn is_likely(word: &str) -> bool {
+    /// Minimum digits after letters alone: `Winter2024`, but not `web01`.
+    const DIGITS_MIN: usize = 3;
+    let letters = word.trim_end_matches(|it: char| it.is_ascii_digit());
+    let hex = word.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'));
+    let capital = word.bytes().any(|byte| byte.is_ascii_uppercase());
+    let numbered = ends_in_digits(word) && capital && DIGITS_MIN < word.len() - letters.len();
+    let file = word.rsplit_once('.').is_some_and(|(_, end)| {
+        (1..=4).contains(&end.len()) && end.bytes().all(|byte| byte.is_ascii_lowercase())
+    });
+    is_random(word)
+        && !hex
+        && !file
+        && !is_identifier(word)
+        && !word.contains(['/', '\\', '=', '(', '[', '{', ':'])
+        && (is_strong(word)
+            || is_mixed(word, 2)
+            || is_leet(word)
+            || is_made_up(word)
+            || is_scattered(word)
+            || numbered)
+}
+
+/// Returns whether digits stand for letters in a word of several parts: `h4rbor-m1st-22`.
+fn is_scattered(word: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_alphabetic();
+    let divides = |three: &&[u8]| matches!(three, [a, b, c] if letter(*a) && b.is_ascii_digit() && letter(*c));
+    8 <= word.len()
+        && is_of(word, b"-_.!#$%^&*?@~+")
+        && 1 < word.as_bytes().windows(3).filter(divides).count()
+        && !names_algorithm(word)
+}
+
+/// Returns whether a word is the name of a column, a type or a constant, or describes a format: `kunde_id2`, `UINT16_BE`,
+/// `utf8-encoded`.
+pub(super) fn is_identifier(word: &str) -> bool {
+    let lower = word.to_ascii_lowercase();
+    let is_type = |part: &str| words::TYPES.contains(part);
+    let is_plain = |part: &str| {
+        let is_number = part.len() < 4 && part.bytes().all(|byte| byte.is_ascii_digit());
+        is_number || is_type(part) || part.bytes().all(|byte| byte.is_ascii_lowercase())
+    };
+    let (before, last) = lower.rsplit_once('-').unwrap_or_default();
+    let describes = last.ends_with("ed") || ["bit", "byte", "bytes", "long"].contains(&last);
+    if describes && before.split('-').all(is_plain) {
+        return true;
+    }
+    let digits = count(word, u8::is_ascii_digit);
+    let cased = [u8::is_ascii_uppercase, u8::is_ascii_lowercase];
+    is_name(word)
+        && (lower.split('_').any(is_type)
+            || (1..=3).contains(&digits)
+                && word.contains('_')
+                && 2 * digits <= count(word, u8::is_ascii_alphabetic)
+                && word.split('_').all(|part| {
+                    let letters = part.trim_end_matches(|it: char| it.is_ascii_digit());
+                    letters.bytes().all(|byte| byte.is_ascii_alphabetic())
+                })
+                && cased.iter().any(|case| count(word, case) == 0))
+}
+
+/// Returns whether a word with non-ASCII letters and digits is probably a secret: `Ключ-42собака`.
+pub(super) fn is_foreign(word: &str) -> bool {
+    let count = |fits: fn(char) -> bool| word.chars().filter(|it| fits(*it)).count();
+    !word.is_ascii()
+        && 6 <= word.chars().count()
+        && 3 <= count(char::is_alphabetic)
+        && 2 <= count(|it| it.is_ascii_digit())
+        && word.chars().all(|it| it.is_alphanumeric() || "-_.!#$%^&*?@~+".contains(it))
 }
 
 /// Returns whether a word is a passphrase: three or more plain words with hyphens between.

@@ -23,6 +23,10 @@ pub(super) static WRAPPERS: Words = LazyLock::new(|| list("wrappers"));
 pub(super) static FILLS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| lines("fills").iter().map(|line| line.trim_matches('"')).collect());
 pub(super) static READERS: Words = LazyLock::new(|| list("readers"));
+pub(super) static ATTRIBUTES: Words = LazyLock::new(|| list("attributes"));
+pub(super) static ACCESS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| phrases("access").into_iter().collect());
+pub(super) static SIGN_INS: Words = LazyLock::new(|| list("sign-ins"));
 pub(super) static SET: Words = LazyLock::new(|| list("set"));
 static TOKENS_OF: Words = LazyLock::new(|| list("tokens-of"));
 pub(super) static ABOUT: Words = LazyLock::new(|| list("about"));
