@@ -240,6 +240,11 @@ pub(super) async fn in_pages(command: impl Future<Output = Result<()>>) -> Resul
     result
 }
 
+/// Prints a text, through a pager if it does not fit on the terminal.
+pub(super) async fn paged(text: &str) -> Result<()> {
+    in_pages(async { line(text.trim_end()) }).await
+}
+
 /// Appends a line to the buffer; false if output is not buffered.
 fn hold(text: &str) -> bool {
     PAGE.with_borrow_mut(|page| page.as_mut().map(|page| page.extend([text, "\n"])).is_some())

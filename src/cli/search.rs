@@ -203,7 +203,7 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
         _ if args.json => output::json(&rows)?,
         Some(format) => output::line(&table(&rows, format))?,
         None if rows.is_empty() => {}
-        None => output::line(lines(&rows).trim_end())?,
+        None => output::paged(&lines(&rows)).await?,
     }
     if is_more {
         output::note(&format!("the best {} only: --limit N lists more", rows.len()));
@@ -368,7 +368,7 @@ pub(super) async fn open(args: &OpenArgs, file: Option<&Path>) -> Result<()> {
     } else {
         let items = rows.iter().map(|row| item(row, &row.kind_in_words));
         let more = if rows.len() < hits.len() { "and more: --limit N" } else { "" };
-        output::line((items.collect::<String>() + more).trim_end())?;
+        output::paged(&(items.collect::<String>() + more)).await?;
     }
     Ok(())
 }
@@ -391,7 +391,7 @@ pub(super) async fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Res
             0 => String::new(),
             more => format!("and {} more: --limit N\n", count(more)),
         };
-        output::line((by_project(&rows) + &more).trim_end())?;
+        output::paged(&(by_project(&rows) + &more)).await?;
     }
     if let Some(undated) = undated {
         output::note(&format!("{undated}: `annalist records` lists all"));

@@ -261,10 +261,11 @@ impl OfferedRecord {
         let Offer { record, beside, .. } = &self.offer;
         let evidence = record.evidence.iter().map(|it| it.words.as_str());
         let claim = record.claim.strings().into_iter().map(|(_, text)| text);
-        let said = beside.iter().map(|said| said.words.as_str());
-        let labelled: Vec<String> = beside.iter().map(NearbyStatement::labelled).collect();
-        let shown = evidence.chain(claim).chain(said).chain(labelled.iter().map(String::as_str));
-        quotes(quote, &shown.map(folded).collect::<Vec<_>>())
+        let shown = evidence.chain(claim).chain(beside.iter().map(|said| said.words.as_str()));
+        // The statements beside it are shown behind their speakers.
+        let mut speakers = beside.iter().map(|said| format!("{}: ", said.speaker.name()));
+        let bare = speakers.find_map(|speaker| quote.strip_prefix(&speaker)).unwrap_or(quote);
+        quotes(bare, &shown.map(folded).collect::<Vec<_>>())
     }
 
     /// True if the first answer by a person is not a refusal.
@@ -553,11 +554,12 @@ impl Draft {
             fresh.push((memory.id, id.clone()));
             targets.push((id, memory.id));
         }
+        let said = |it: &NearbyStatement| format!("{}: {}", it.speaker.name(), it.words.as_str());
         let shown = ShownLine {
             by: Some(said_by(record)),
             claim: Some(Cow::Borrowed(&record.claim)),
             words: record.evidence.iter().map(|it| it.words.as_str()).collect(),
-            beside: beside.iter().map(NearbyStatement::labelled).collect(),
+            beside: beside.iter().map(said).collect(),
             may_touch: Some(targets.iter().map(|(id, _)| id.as_str()).collect()),
             ..ShownLine::new(&short, record.claim.kind(), record.provenance.at)
         };

@@ -662,6 +662,7 @@ fn a_statement_beside_a_record_is_quoted_with_or_without_its_speaker() {
     assert!(offered.shows("do it on fridays"));
     assert!(offered.shows(&format!("{label}: do it on fridays")));
     assert!(!offered.shows("tool: do it on fridays"));
+    assert!(!offered.shows(&format!("{label}:")) && !offered.shows(&format!("{label}: d")));
 }
 
 #[test]

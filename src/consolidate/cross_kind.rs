@@ -68,7 +68,7 @@ pub(super) struct View<'a> {
 }
 
 /// Kinds that may relate to a record of `kind`, and whether the record answers them. Only a model relates an attempt to
-/// a question, or to a decision that ends what it left behind.
+/// a question, to a decision that ends what it left behind, or to one that held until it succeeded.
 fn others(kind: ClaimKind) -> &'static [(ClaimKind, bool)] {
     match kind {
         ClaimKind::Attempt => &[
@@ -151,13 +151,14 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             let again = again.filter(|_| is_asked(new.subject.search.kind));
             let there = again.or(view.places.get(&memory.id)).copied();
             let is_together = there.is_some_and(|there| there.session == new.place.session);
-            let mut link = Link::of(new, home, memory, is_together);
+            let order = new.order_to(memory, there);
+            let mut link = Link::of(new, home, memory, is_together, order);
             link.is_at_once = there.is_some_and(|there| {
                 let (wish, deed) = link.in_turn(there, new.place);
                 let messages = view.messages.get(&wish.session).map_or(&[][..], Vec::as_slice);
                 deed.is_at_once_after(wish, messages)
             });
-            let order = link.order(new.order_to(memory, there));
+            let order = link.order(order);
             let is_granted = is_together && link.is_granted(&subject);
             let whole = whole.as_ref().filter(|_| *kind == ClaimKind::Discussion);
             let by_whole = whole.map(|whole| Link { new: whole, ..link }.covers(&subject));
@@ -332,7 +333,7 @@ pub(super) fn followed(
     agreed: bool,
     is_together: bool,
 ) -> Option<Effect> {
-    let link = Link::of(new, home, memory, is_together);
+    let link = Link::of(new, home, memory, is_together, order);
     link.judged(link.order(order), agreed)
 }
 
@@ -343,7 +344,7 @@ struct Link<'a> {
     memory: &'a Memory,
     asked: &'a Memory,
     answer: &'a Memory,
-    /// True if the memory is the request or question, and the record its answer.
+    /// True if the record is the answer, and the memory what it answers: a request, a question, or what it ends.
     earlier: bool,
     /// True if both were said in one conversation.
     is_together: bool,
@@ -351,13 +352,16 @@ struct Link<'a> {
     is_at_once: bool,
 }
 
-/// True if `decision` holds only for the time being, and `attempt` succeeded after it: `tickets are written by hand for now`,
-/// until the printer works.
+/// True if `decision` holds only for the time being, and `attempt` succeeded: `tickets are written by hand for now`, until the
+/// printer works.
 fn is_bridged(decision: &Memory, attempt: &Memory) -> bool {
+    let says_for_now = |clause: &str| {
+        let clause = clause.trim();
+        list("interim").words().any(|it| clause.starts_with(it) || clause.ends_with(it))
+    };
     decision.claim.kind() == ClaimKind::Decision
         && matches!(&attempt.claim, Claim::Attempt(it) if it.succeeded)
-        && decision.valid_from < attempt.valid_from
-        && list("interim").are_in(&folded(decision.claim.headline()))
+        && clauses(&folded(decision.claim.headline())).any(says_for_now)
 }
 
 /// True if a clause of the answer denies something, unless that leaves out what nobody wished for: `in English, without
@@ -398,11 +402,14 @@ impl<'a> Link<'a> {
         home: &'a Memory,
         memory: &'a Memory,
         is_together: bool,
+        order: Order,
     ) -> Link<'a> {
         let mut earlier = others(new.subject.search.kind).contains(&(memory.claim.kind(), true));
         // Of a decision and an attempt, the attempt is the answer if it ends what was decided for the time until then.
-        if is_bridged(memory, home) || is_bridged(home, memory) {
-            earlier = home.claim.kind() == ClaimKind::Attempt;
+        if order == Order::Later && is_bridged(memory, home) {
+            earlier = true;
+        } else if order == Order::Earlier && is_bridged(home, memory) {
+            earlier = false;
         }
         let (asked, answer) = if earlier { (memory, home) } else { (home, memory) };
         Link { new, memory, asked, answer, earlier, is_together, is_at_once: false }
@@ -602,7 +609,7 @@ impl<'a> Link<'a> {
         let consequence = self.granted().or_else(|| self.found_out()).or(undone);
         let consequence = consequence.or_else(|| self.consequence());
         // Whether a question is settled or something works again is a fact, whoever brought it about.
-        let agreed = agreed || is_question || is_bridge;
+        let agreed = agreed || is_question || is_bridge && !self.asked.confirmed;
         let effect = self.follow(consequence, true, order, agreed)?.ok()?;
         Some(Effect { rule: Cow::Owned(format!("{JUDGED}{}", effect.rule)), ..effect })
     }

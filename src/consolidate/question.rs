@@ -17,7 +17,18 @@ pub(super) fn is_settled(it: &Discussion) -> Option<bool> {
 
 /// True if its summary says that a wish to be told something was answered: `How is the locale set? (answered)`.
 pub(super) fn is_answered(it: &PersonRequest) -> bool {
-    remark(&it.summary).and_then(|(_, remark)| ended(remark, true)) == Some(true)
+    wish(&it.summary).len() < it.summary.trim_end().len()
+}
+
+/// The summary of a wish to be told something without the remark that it was answered.
+pub(super) fn wish(summary: &str) -> &str {
+    let is_answered = |remark: &str| {
+        let flat = folded(remark);
+        let words = words_of(&flat);
+        list("wish answered").begin(&words) == Some(words.len())
+    };
+    let told = remark(summary).filter(|(_, remark)| is_answered(remark));
+    told.map_or(summary, |(told, _)| told.trim_end())
 }
 
 /// The topic without a remark in parentheses on how it ended.
@@ -89,6 +100,8 @@ mod tests {
             ("Tell how the locale is set by the path", false),
             ("Tell how the locale is set (answered in part)", false),
             ("Tell how the locale is set (not answered)", false),
+            ("Move the meeting to 9:30 (agreed)", false),
+            ("Dire comment régler la langue (répondu)", true),
         ] {
             let it =
                 PersonRequest { intent: String::new(), target: None, summary: summary.to_owned() };

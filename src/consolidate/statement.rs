@@ -7,7 +7,7 @@ use super::phrases::{
     WordList, all_topic_keys, is_double_negation, is_stop_word, list, says_change, says_no,
 };
 use super::quantity::{days, has_day, key, quantity, words_of};
-use super::question::question;
+use super::question::{question, wish};
 use super::retraction::{Retraction, Stated};
 use crate::domain::Claim;
 use crate::text::tokens::folded;
@@ -61,9 +61,8 @@ pub(super) struct Statement {
 impl Statement {
     pub(super) fn of(claim: &Claim) -> Statement {
         let mut head = match claim {
-            Claim::Decision(_) | Claim::Request(_) => {
-                Parts::of(before_reason(&folded(claim.headline())))
-            }
+            Claim::Decision(_) => Parts::of(before_reason(&folded(claim.headline()))),
+            Claim::Request(it) => Parts::of(before_reason(&folded(wish(&it.summary)))),
             Claim::Discussion(it) => Parts::of(question(&it.topic)),
             Claim::Attempt(_) => Parts::of(claim.headline()),
         };

@@ -4,7 +4,7 @@
 
 use super::parts::{both, shared, sort, without};
 use super::phrases::{invariant_words, is_stop_word, list};
-use super::question::question;
+use super::question::{question, wish};
 use super::statement::Statement;
 use crate::domain::{Claim, ClaimKind, Digest};
 use crate::text::tokens::{folded, hash, keys, search_keys};
@@ -126,7 +126,7 @@ fn texts(claim: &Claim) -> (String, String) {
         Claim::Attempt(it) => (it.action.clone(), it.result.clone()),
         Claim::Request(it) => {
             let target = it.target.as_deref().filter(|target| !it.summary.contains(target));
-            (format!("{}\n{}", it.summary, target.unwrap_or_default()), it.intent.clone())
+            (format!("{}\n{}", wish(&it.summary), target.unwrap_or_default()), it.intent.clone())
         }
     }
 }

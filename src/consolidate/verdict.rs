@@ -59,13 +59,6 @@ pub(crate) struct NearbyStatement {
     pub(crate) after: bool,
 }
 
-impl NearbyStatement {
-    /// The statement as a model is shown it, behind its speaker.
-    pub(super) fn labelled(&self) -> String {
-        format!("{}: {}", self.speaker.name(), self.words.as_str())
-    }
-}
-
 /// Verdicts by record and memory, and records of what a person accepted.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Verdicts(BTreeMap<(RecordId, MemoryId), Verdict>, BTreeSet<RecordId>);

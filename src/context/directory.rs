@@ -145,7 +145,8 @@ impl Reader<'_> {
     fn put(&mut self, part: Part, heading: Option<&Redacted>, mut entry: Entry) {
         if self.scores.is_none() {
             // Of what does not fit, what holds only in part is left out first.
-            entry.score = u32::from(!entry.text.as_str().contains(IN_PART_REPLACED_BY));
+            let mark = format!("{IN_PART_REPLACED_BY} {SOURCE}");
+            entry.score = u32::from(!entry.text.as_str().contains(&mark));
         }
         let sections = self.groups.entry(part).or_default();
         let mut known = sections.iter_mut().rev().take(heading.map_or(usize::MAX, |_| 1));

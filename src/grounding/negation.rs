@@ -16,7 +16,7 @@ const NEGATIVE_STEMS: [&str; 22] = [
 /// Words by which a claim excludes everything else.
 const EXCLUSIVE: [&str; 9] =
     ["only", "unless", "except", "nur", "außer", "seulement", "uniquement", "sólo", "solamente"];
-/// Verbs that remove something together with one of `AWAY`: "took the address out", unlike "rolled it out".
+/// Verbs that remove something together with one of `AWAY`, unlike "rolled it out".
 const TAKING: [&str; 7] = ["take", "took", "taken", "leave", "left", "cut", "crossed"];
 const AWAY: [&str; 2] = ["out", "off"];
 /// Nouns whose negation allows something, as in "that is no problem".
@@ -260,6 +260,18 @@ fn is_negation(word: &str) -> bool {
         || word.contains('y') && TURKISH_NEGATION_INFIXES.iter().any(|inside| word.contains(inside))
 }
 
+/// True if `text` takes something out: `took it off`, `took the address of the trailer out of the plan`.
+fn takes_away(text: &str) -> bool {
+    let words: Vec<_> = plain(text).map(lowered).collect();
+    let is_away = |word: &&str| AWAY.contains(word);
+    let mut taking = (0..words.len()).filter(|at| TAKING.contains(&&*words[*at]));
+    taking.any(|at| {
+        let rest: Vec<&str> = words[at + 1..].iter().map(|it| &**it).collect();
+        rest.iter().take(NEGATION_SCOPE_WORDS).any(is_away)
+            || rest.windows(2).any(|it| it == ["out", "of"])
+    })
+}
+
 fn is_negative(text: &str) -> bool {
     // In `exit 0: tests pass` and `0.3 s` nothing is counted.
     let counted: Vec<&str> = text.split_whitespace().collect();
@@ -268,9 +280,8 @@ fn is_negative(text: &str) -> bool {
             && counted.get(at + 1).is_some_and(|next| next.starts_with(char::is_alphabetic))
             && at.checked_sub(1).is_none_or(|before| !STATUS_WORDS.contains(&counted[before]))
     };
-    let has = |listed: &[&str]| plain(text).any(|word| listed.contains(&&*lowered(word)));
     (0..counted.len()).any(counts_nothing)
-        || has(&TAKING) && has(&AWAY)
+        || takes_away(text)
         || plain(text).any(|word| {
             let lower = lowered(word);
             is_negation(word)

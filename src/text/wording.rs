@@ -22,6 +22,7 @@ fn list(section: &str) -> &'static [&'static str] {
         let sections = table_sections(include_str!("wording.txt"));
         sections.map(|(name, lines)| (name, words(lines).collect())).collect()
     });
+    debug_assert!(SECTIONS.contains_key(section), "`wording.txt` has no section `{section}`");
     SECTIONS.get(section).map_or(&[], Vec::as_slice)
 }
 
@@ -105,8 +106,16 @@ pub(crate) fn is_prohibition(request: &str) -> bool {
 
 /// Like [`is_prohibition`], for a folded text.
 fn forbids(text: &str) -> bool {
-    let words = split(without_scope(without_please(text)));
-    words.into_iter().take(2).any(|word| is_no(word) && !list("unless").contains(&word))
+    let text = without_scope(without_please(text));
+    let words = split(text);
+    // `Not only` and `no-op` forbid nothing.
+    let is_only = |next: Option<&&str>| next.is_some_and(|next| list("only").contains(next));
+    words.iter().take(2).enumerate().any(|(at, word)| {
+        is_no(word)
+            && !list("unless").contains(word)
+            && !is_only(words.get(at + 1))
+            && !text.contains(&format!("{word}-"))
+    })
 }
 
 /// True if a folded text begins by accepting something, or soon does.
@@ -120,7 +129,7 @@ pub(crate) fn begins_with_consent(folded: &str) -> bool {
 fn without_please(folded: &str) -> &str {
     let mut words = folded.splitn(3, ' ');
     let folded = match (words.next(), words.next(), words.next()) {
-        (Some(_), Some(verb), Some(wish)) if list("wants").contains(&verb) => wish,
+        (Some(who), Some(verb), Some(wish)) if list("wants").contains(&verb) && !is_no(who) => wish,
         _ => folded,
     };
     let rest = list("please").iter().find_map(|word| folded.strip_prefix(word));
@@ -266,7 +275,9 @@ mod tests {
         }
         assert!(is_prohibition("Please do not touch vendor/") && is_prohibition("Keine Emojis"));
         assert!(
-            !is_prohibition("Import it without a loss")
+            !is_prohibition("Anna wants not only CSV but also PDF")
+                && !is_prohibition("Ann wants no-op mode for the importer")
+                && !is_prohibition("Import it without a loss")
                 && !is_prohibition("Make sure that nothing is lost")
         );
         for text in [

@@ -261,8 +261,8 @@ impl Operation {
         let facts = &self.facts;
         memory.valid_from = earlier(memory.valid_from, facts.at);
         memory.said_by = memory.said_by.min(facts.said_by);
-        // A question ends with a record that says so.
-        let is_question = matches!(memory.claim, Claim::Discussion(_));
+        // A question, or a wish to be told something, ends with a record that says so.
+        let is_question = matches!(memory.claim, Claim::Discussion(_) | Claim::Request(_));
         if is_question && !memory.is_decided_after(facts.at) && memory.stage < facts.stage {
             memory.stage = facts.stage;
         }
