@@ -269,8 +269,15 @@ fn has_hooks(content: Content) -> bool {
     matches!(content, Content::Hooks(_) | Content::OpencodePlugin)
 }
 
-/// File with annalist's hooks beside those asked for: the user's for a project, the project's for the user.
+/// Clients that run a command once if both of their files have it.
+const RUN_ONCE: [&str; 2] = ["claude-code", "qwen"];
+
+/// File with annalist's hooks beside those asked for: the user's for a project, the project's for the user. `None` if the
+/// client would not run both.
 fn hooks_beside(client: &Client, user: bool) -> Result<Option<PathBuf>> {
+    if RUN_ONCE.contains(&client.flag) {
+        return Ok(None);
+    }
     let here = project()?.join(client.folder);
     let Some(own) = folder_of_user(client).ok().filter(|own| *own != here) else {
         return Ok(None);
