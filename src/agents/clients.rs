@@ -15,7 +15,7 @@ const WAIT_SECS: u32 = 10;
 pub(super) const COMMON_HOOKS: HookSettings =
     HookSettings { name: |event| Some(event.name()), timeout: |_| WAIT_SECS, comments: false };
 /// Codex warns at each start of a longer timeout for the end of a session.
-const CODEX_HOOKS: HookSettings = HookSettings {
+pub(super) const CODEX_HOOKS: HookSettings = HookSettings {
     timeout: |event| if event == Event::SessionEnd { 3 } else { WAIT_SECS },
     ..COMMON_HOOKS
 };

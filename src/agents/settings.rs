@@ -6,12 +6,14 @@ use super::json_edit::{Edits, parse};
 use crate::domain::{Finding, Severity};
 use crate::privacy::{Gate, Redacted};
 use crate::text::lenient_json::decode;
-use jsonc_parser::ast::{Array, Object, ObjectProp, StringLit, Value as Node};
+use jsonc_parser::ast::{Array, Object, ObjectProp, Value as Node};
 use jsonc_parser::common::{Range, Ranged};
 use jsonc_parser::errors::ParseErrorKind;
 use serde_json::{Map, Value, json};
 use similar::{ChangeTag, TextDiff};
 
+/// Former timeout of all our hooks, in seconds.
+const FORMER_TIMEOUT: &str = "10";
 const NAMES: [&str; 2] = ["annalist", "annalist.exe"];
 /// Characters that make a shell do more than run one program.
 const OPERATORS: [char; 8] = ['$', '`', '|', ';', '&', '<', '>', '\n'];
@@ -49,7 +51,7 @@ pub(crate) struct HookSettings {
 
 /// Adds annalist's hooks to a settings file or a new one: one entry per event, which runs
 /// `program`, a name or path. An entry that runs annalist already stays, with its own path and
-/// flags; a second one for the same event is removed.
+/// flags, and with its timeout unless that is a former one of ours; a second one for the same event is removed.
 pub(super) fn install(settings: &HookSettings, existing: Option<&str>, program: &str) -> Merged {
     edit(existing_or_new(existing), settings.comments, |top, edits| {
         let hooks = object_of(top, "hooks")?;
@@ -62,7 +64,7 @@ pub(super) fn install(settings: &HookSettings, existing: Option<&str>, program: 
             let hook = json!({"type": "command", "command": line, "timeout": timeout});
             let group = json!({"hooks": [hook]});
             match hooks.map(|hooks| list_of(hooks, name)).transpose()?.flatten() {
-                Some(list) => install_event(edits, list, &argument, &group),
+                Some(list) => install_event(edits, list, &argument, timeout, &group),
                 None => drop(new.insert(name.to_owned(), json!([group]))),
             }
         }
@@ -89,12 +91,12 @@ pub(crate) fn has_hook(settings: &str) -> bool {
     hooks.any(|hook| hook["command"].as_str().is_some_and(|line| Command::read(line).runs_us))
 }
 
-/// True if settings of Claude Code enable the plugin.
-pub(crate) fn has_plugin(settings: &str) -> bool {
+/// True if settings of Claude Code enable the plugin, false if they disable it, `None` if they do not name it.
+pub(crate) fn has_plugin(settings: &str) -> Option<bool> {
     let (settings, _) = decode(settings, &["enabledPlugins"]);
-    let plugins = settings["enabledPlugins"].as_object();
-    let is_ours = |name: &str| name.split('@').next() == Some("annalist");
-    plugins.is_some_and(|all| all.iter().any(|(name, on)| is_ours(name) && *on == json!(true)))
+    let all = settings["enabledPlugins"].as_object()?.iter();
+    let ours = all.filter(|(name, _)| name.split('@').next() == Some("annalist"));
+    ours.map(|(_, on)| *on == json!(true)).max()
 }
 
 /// Removes the hooks that only run annalist from a settings file, and lists that become empty.
@@ -104,7 +106,7 @@ pub(super) fn remove(existing: &str) -> Merged {
         let mut is_cut = Vec::new();
         for property in &hooks.properties {
             let list = property.value.as_array();
-            let is_ours = |command: Command, _: &StringLit<'_>| command.is_ours;
+            let is_ours = |command: Command, _: &Object<'_>| command.is_ours;
             is_cut.push(list.is_some_and(|it| !cut_hooks(edits, property.range, it, is_ours)));
         }
         let whole = member(top, "hooks").map_or(hooks.range, |it| it.range);
@@ -191,16 +193,16 @@ fn cut_hooks<'a>(
     edits: &mut Edits<'_>,
     whole: Range,
     list: &'a Array<'_>,
-    mut is_cut: impl FnMut(Command, &'a StringLit<'a>) -> bool,
+    mut is_cut: impl FnMut(Command, &'a Object<'a>) -> bool,
 ) -> bool {
     let mut groups = Vec::new();
     for group in &list.elements {
         let hooks = group.as_object().and_then(|it| member(it, "hooks")?.value.as_array());
         groups.push(hooks.is_some_and(|hooks| {
             let is_cut = hooks.elements.iter().map(|hook| {
-                let text =
-                    hook.as_object().and_then(|it| member(it, "command")?.value.as_string_lit());
-                text.is_some_and(|text| is_cut(Command::read(&text.value), text))
+                let hook = hook.as_object();
+                let line = hook.and_then(|it| member(it, "command")?.value.as_string_lit());
+                hook.zip(line).is_some_and(|(hook, line)| is_cut(Command::read(&line.value), hook))
             });
             let is_cut: Vec<bool> = is_cut.collect();
             !edits.cut(group.range(), hooks.range, &hooks.elements, &is_cut)
@@ -210,19 +212,34 @@ fn cut_hooks<'a>(
 }
 
 /// Adds a group to the list of an event, unless an entry runs annalist: that gets the argument of
-/// the event if it has another.
-fn install_event(edits: &mut Edits<'_>, list: &Array<'_>, argument: &str, group: &Value) {
+/// the event if it has another, and `timeout` instead of the former one.
+fn install_event(
+    edits: &mut Edits<'_>,
+    list: &Array<'_>,
+    argument: &str,
+    timeout: u32,
+    group: &Value,
+) {
     let (mut runs_us, mut updates) = (false, Vec::new());
-    cut_hooks(edits, list.range, list, |command, text| {
+    cut_hooks(edits, list.range, list, |command, hook| {
         let is_second = command.is_ours && runs_us;
         runs_us |= command.runs_us;
-        if command.is_ours && !is_second && command.words.get(2).is_none_or(|it| it != argument) {
-            updates.push((text.range, Value::from(command.with(argument))));
+        if command.is_ours && !is_second {
+            let (line, wait) = (member(hook, "command"), member(hook, "timeout"));
+            let is_other = command.words.get(2).is_none_or(|it| it != argument);
+            let is_former = |it: &&ObjectProp<'_>| {
+                it.value.as_number_lit().is_some_and(|it| it.value == FORMER_TIMEOUT)
+            };
+            let with_argument =
+                |it: &ObjectProp<'_>| (it.value.range(), command.with(argument).into());
+            updates.extend(line.filter(|_| is_other).map(with_argument));
+            updates
+                .extend(wait.filter(is_former).map(|it| (it.value.range(), Value::from(timeout))));
         }
         is_second
     });
-    for (range, command) in updates {
-        edits.replace(range, command);
+    for (range, new) in updates {
+        edits.replace(range, new);
     }
     if !runs_us {
         edits.add_element(list, group);

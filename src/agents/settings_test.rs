@@ -1,7 +1,7 @@
 //! Users' settings files, with and without annalist's entries.
 
 use super::*;
-use crate::agents::clients::COMMON_HOOKS;
+use crate::agents::clients::{CODEX_HOOKS, COMMON_HOOKS};
 use crate::privacy::{Gate, Pii};
 use proptest::prelude::*;
 
@@ -48,6 +48,15 @@ fn a_new_file_runs_us_at_every_event() {
     assert_eq!(value(&text)["hooks"].as_object().unwrap().len(), Event::ALL.len());
     assert_eq!(installed(Some(" \n")), text);
     assert_eq!(removed(&text), "{}\n");
+}
+
+#[test]
+fn a_former_timeout_of_ours_is_updated_and_one_of_a_person_stays() {
+    let older = installed(None);
+    let Merged::Changed(text) = install(&CODEX_HOOKS, Some(&older), "annalist") else { panic!() };
+    assert_eq!(Merged::Changed(text.clone()), install(&CODEX_HOOKS, None, "annalist"));
+    let theirs = text.replace("\"timeout\": 3", "\"timeout\": 5");
+    assert_eq!(install(&CODEX_HOOKS, Some(&theirs), "annalist"), Merged::Unchanged);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! decisions in a file for all agents.
 
 use super::init::{self, Change};
-use super::memory::folder::{no_directory, project_directory, unreadable};
+use super::memory::folder::{no_directory, unreadable};
 use super::output::{self, Failure, Result};
 use super::session_input::StoredSession;
 use super::settings;
@@ -133,9 +133,13 @@ async fn add_session(shown: &mut Material, id: &str, config: &Config, gate: &Gat
 
 pub(super) fn directory(dir: Option<&Path>) -> Result<Option<ProjectDirectory>> {
     let found = match dir {
-        Some(dir) => MemoryFolder::find(dir).map_err(|error| unreadable(dir, &error))?,
-        None => project_directory(Path::new("."))?,
+        Some(dir) => MemoryFolder::find(dir),
+        None => MemoryFolder::find_above(Path::new("."), settings::home().as_deref()),
     };
+    let found = found.map_err(|error| {
+        let place = dir.unwrap_or(Path::new(".")).display();
+        Failure::usage(format!("{place}: cannot be read: {error}"))
+    })?;
     Ok(found.map(ProjectDirectory::new))
 }
 

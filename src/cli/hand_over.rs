@@ -1,5 +1,6 @@
 //! Hand-overs of hooks. They are spooled and enqueued by a separate process, so that no client waits for the store.
-//! Failures stay in the spool; the next hook, `annalist worker` and `annalist status` retry them.
+//! Failures stay in the spool; the next hook, `annalist worker` and `annalist status` retry them, until the transcript
+//! is gone for [`GIVEN_UP`].
 
 use super::enqueue::enqueuer_of;
 use super::output::{Failure, Result};
@@ -28,9 +29,9 @@ const LOOKS_MAX: u32 = 200;
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// Time for which a transcript may be missing without a problem: clients create it with their first write.
 const MISSING: Duration = Duration::from_secs(3_600);
-
-/// Time after which a missing transcript is given up: longer than a disk is usually unmounted.
-const GIVEN_UP: Duration = Duration::from_secs(24 * 3_600);
+/// Time after which a transcript that is missing from its folder is given up. Without the folder, its disk may be
+/// unmounted.
+const GIVEN_UP: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Order {
@@ -96,17 +97,22 @@ pub(super) fn retry() -> Vec<SpooledHandOver> {
     spool.left_behind(clock::now())
 }
 
-/// Takes out the hand-overs whose transcript has been missing for [`GIVEN_UP`], and removes them from the spool.
-pub(super) fn give_up_missing(all: &mut Vec<SpooledHandOver>) -> Vec<SpooledHandOver> {
+/// Takes out the hand-overs whose transcript is gone for [`GIVEN_UP`]; [`give_up`] removes them from the spool.
+pub(super) fn take_gone(all: &mut Vec<SpooledHandOver>) -> Vec<SpooledHandOver> {
     let now = clock::now();
     let is_gone = |it: &mut SpooledHandOver| {
-        GIVEN_UP <= now.since(it.at) && it.problem.is_some() && !it.transcript.exists()
+        GIVEN_UP <= now.since(it.at)
+            && it.problem.is_some()
+            && it.transcript.parent().is_some_and(Path::is_dir)
+            && it.transcript.try_exists().is_ok_and(|is_there| !is_there)
     };
-    let gone: Vec<SpooledHandOver> = all.extract_if(.., is_gone).collect();
+    all.extract_if(.., is_gone).collect()
+}
+
+pub(super) fn give_up(gone: &[SpooledHandOver]) {
     if let Some(spool) = spool() {
         gone.iter().for_each(|it| drop(spool.done(it)));
     }
-    gone
 }
 
 /// Returns the command that enqueues the transcript in its project, or that drops the hand-over if one of them is gone.

@@ -3,7 +3,7 @@
 
 use super::context::{directory, say_skipped};
 use super::hand_over::{self, AwaitedAnswer, Order};
-use super::output::{self, Failure, Result};
+use super::output::{self, Failure, Result, commas, count};
 use super::{settings, status};
 use crate::adapters::clock;
 use crate::adapters::hook_folder::{GrowingFile, HookFolder, client_settings};
@@ -32,6 +32,8 @@ const STDIN_PIECE_BYTES: usize = 64 * 1024;
 /// Maximum pause of a client that writes to standard input.
 const STDIN_PAUSE_MAX: Duration = Duration::from_millis(500);
 const LOOK_MAX: Duration = Duration::from_millis(250);
+/// Maximum number of transcripts that were given up to name; the rest are counted.
+const GONE_NAMED_MAX: usize = 3;
 /// Command that syncs a session into memory; the session name follows.
 const SYNC: &str = "memory sync";
 /// Folder with the transcripts of a session's sub-agents.
@@ -103,7 +105,10 @@ fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode> {
     let program = settings::program().unwrap_or_else(|_| "annalist".to_owned());
     let sync = format!("{program} {SYNC}");
     let mut said = Output::of(answer, &input, &context, &sync);
-    if let Some(notice) = (event == Event::SessionStart).then(|| notice(&config)).flatten() {
+    let mut gone = Vec::new();
+    if event == Event::SessionStart
+        && let Some(notice) = notice(&config, &mut gone)
+    {
         said = said.with_notice(&notice);
     }
     let handed = match answer.enqueue {
@@ -116,6 +121,8 @@ fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode> {
     }
     if let Some(text) = &said.stdout {
         output::bytes(format!("{text}\n").as_bytes())?;
+        // Only what a person was told about.
+        hand_over::give_up(&gone);
     }
     if let Some(text) = &said.stderr {
         output::note(text);
@@ -123,7 +130,8 @@ fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode> {
     Ok(ExitCode::from(said.exit))
 }
 
-fn notice(config: &Result<Config>) -> Option<String> {
+/// Returns a line about what stops work; `gone` gets the hand-overs to be given up that it names.
+fn notice(config: &Result<Config>, gone: &mut Vec<SpooledHandOver>) -> Option<String> {
     let config = match config {
         Ok(config) => config,
         Err(failure) => return Some(format!("annalist: {}", failure.line)),
@@ -145,12 +153,21 @@ fn notice(config: &Result<Config>) -> Option<String> {
     let spooled = spool.map(|spool| spool.left_behind(clock::now()));
     let mut spooled = spooled.unwrap_or_default();
     spooled.retain(|it| settings::is_of_project(&it.project));
-    let gone = hand_over::give_up_missing(&mut spooled);
-    let gone = gone.iter().map(|it| format!("{}: not found, given up", it.transcript.display()));
+    *gone = hand_over::take_gone(&mut spooled);
+    let given_up = (!gone.is_empty()).then(|| given_up(gone));
     let obstacles = status::obstacles(depth.as_ref(), &spooled);
     let error = error.map(|it| Failure::from(it).line);
-    let all: Vec<String> = obstacles.into_iter().chain(gone).chain(error).collect();
+    let all: Vec<String> = obstacles.into_iter().chain(given_up).chain(error).collect();
     (!all.is_empty()).then(|| format!("annalist: {}", all.join("; ")))
+}
+
+fn given_up(gone: &[SpooledHandOver]) -> String {
+    let named = gone.iter().take(GONE_NAMED_MAX).map(|it| it.transcript.display().to_string());
+    let more = match gone.len().saturating_sub(GONE_NAMED_MAX) as u64 {
+        0 => String::new(),
+        more => format!(" and {} more", count(more)),
+    };
+    format!("{}{more}: not found, given up", commas(named))
 }
 
 fn or_noted<T: Default>(result: Result<T>) -> T {

@@ -154,9 +154,10 @@ pub(super) struct Change {
 fn set_up(wanted: &SetUp<'_>) -> Result<()> {
     let mut all = Vec::new();
     for client in &wanted.clients {
-        if !wanted.remove && has_plugin_of(client)? {
+        if !wanted.remove && has_plugin_of(client, wanted.user)? {
+            let of = if wanted.user { " --user" } else { "" };
             output::line(&format!(
-                "{} {PLUGIN}: nothing to add; `annalist init --{} --remove` removes what was added",
+                "{} {PLUGIN}: nothing to add; `annalist init --{}{of} --remove` removes what was added",
                 client.name, client.flag
             ))?;
             continue;
@@ -253,16 +254,19 @@ fn changes_of(client: &Client, wanted: &SetUp<'_>) -> Result<Vec<Change>> {
 
 const PLUGIN: &str = "runs annalist as a plugin";
 
-/// True if Claude Code's settings enable the plugin, which has its own hooks, tools and commands.
-fn has_plugin_of(client: &Client) -> Result<bool> {
+/// True if Claude Code's settings enable the plugin, which has its own hooks, tools and commands: those of the project
+/// and the user, or with `user`, those of the user alone.
+fn has_plugin_of(client: &Client, user: bool) -> Result<bool> {
     if client.flag != "claude-code" {
         return Ok(false);
     }
     let here = project()?.join(client.folder);
     let own = folder_of_user(client).ok().map(|folder| folder.join(SETTINGS));
-    let mut all = [here.join(SETTINGS), here.join("settings.local.json")].into_iter().chain(own);
-    Ok(all
-        .any(|path| files::read_if_exists(&path).ok().flatten().is_some_and(|it| has_plugin(&it))))
+    let here = [here.join("settings.local.json"), here.join(SETTINGS)];
+    // The nearest file that names it decides.
+    let mut all = here.into_iter().filter(|_| !user).chain(own);
+    let named = all.find_map(|path| has_plugin(&files::read_if_exists(&path).ok()??));
+    Ok(named == Some(true))
 }
 
 fn has_hooks(content: Content) -> bool {
@@ -387,7 +391,7 @@ fn list() -> Result<()> {
         };
         let missing = format!("`annalist init --{}` adds hooks and tools", client.flag);
         let state = match is_set_up(false) || is_set_up(true) {
-            _ if has_plugin_of(client)? => PLUGIN,
+            _ if has_plugin_of(client, false)? => PLUGIN,
             true => "is set up",
             false => &missing,
         };

@@ -1,6 +1,6 @@
 //! `annalist jobs`: lists, retries, cancels and drops jobs.
 
-use super::arguments::{named, one, prefix, session_of};
+use super::arguments::{limit, named, one, prefix, session_of};
 use super::output::{
     self, GREEN, Result, Wide, YELLOW, count, json_row, lasting, numbers, short, time,
 };
@@ -10,6 +10,7 @@ use crate::config::namespace_name;
 use crate::domain::{JobId, JobState, SessionId, SliceId, Timestamp, Tokens};
 use crate::store::{JobChange, JobFilter, JobSelection, Store, StoredJob};
 use clap::Subcommand;
+use clap::builder::TypedValueParser;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -66,7 +67,7 @@ struct List {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// List only the N oldest
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = limit().try_map(u32::try_from))]
     limit: Option<u32>,
     /// Print JSON
     #[arg(long)]

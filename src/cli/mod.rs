@@ -168,7 +168,11 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let telemetry = logging::Telemetry::start();
-    let ended = settings::runtime().and_then(|it| it.block_on(run(cli)));
+    let ended = match &cli.command {
+        // Without a runtime, since a hook exits with 0 whatever fails.
+        Command::Hook(args) => Ok(hook::run(args, cli.config.as_deref())),
+        _ => settings::runtime().and_then(|it| it.block_on(run(cli))),
+    };
     let code = ended.unwrap_or_else(Failure::report);
     telemetry.end();
     code
@@ -222,7 +226,7 @@ async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Dialog(args) => dialog::run(&args, file).await,
         Command::Cassette(args) => cassette::run(args, file),
         Command::Test(args) => test::run(&args, file).await,
-        Command::Schema(args) => in_pages(async { schema::run(&args, Cli::command()) }).await,
+        Command::Schema(args) => schema::run(&args, Cli::command()),
         Command::Init(args) => init::run(&args),
         Command::Doctor(args) => doctor::run(&args, file).await,
         Command::Completions { shell } => completions(shell),

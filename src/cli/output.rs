@@ -285,7 +285,11 @@ pub(super) fn bytes(bytes: &[u8]) -> Result<()> {
     Ok(out.flush()?)
 }
 
+/// Prints a value as JSON, never through the pager.
 pub(super) fn json(value: &impl serde::Serialize) -> Result<()> {
+    if let Some(held) = PAGE.take().filter(|held| !held.is_empty()) {
+        note(held.trim_end());
+    }
     unbroken(&terminal::json(&serde_json::to_string_pretty(value).map_err(io::Error::from)?))
 }
 

@@ -190,10 +190,10 @@ async fn replay(config: Config, args: &Args, options: Options, tally: Arc<Tally>
 fn state(totals: &Totals, elapsed: Duration) -> Progress {
     let (read, planned) = (totals.bytes.max(1), totals.bytes_planned);
     let is_reading = totals.bytes < planned;
-    let expected = u128::from(totals.slices) * u128::from(planned.max(read)) / u128::from(read);
-    let all = if is_reading { u64::try_from(expected).unwrap_or(u64::MAX) } else { totals.slices };
     let done = totals.slices_done;
-    let all = all.max(done);
+    let known = done + totals.slices_open();
+    let expected = u128::from(known) * u128::from(planned.max(read)) / u128::from(read);
+    let all = if is_reading { u64::try_from(expected).unwrap_or(u64::MAX) } else { known };
     let about = if is_reading { "about " } else { "" };
     let mut text = format!("{}/{about}{}", count(done), counted(all, "slice"));
     if done > 0 && done < all {
@@ -212,7 +212,7 @@ fn state(totals: &Totals, elapsed: Duration) -> Progress {
 }
 
 fn left(totals: &Totals) -> String {
-    let waiting = counted(totals.slices.saturating_sub(totals.slices_done), "slice");
+    let waiting = counted(totals.slices_open(), "slice");
     let read = if totals.bytes < totals.bytes_planned { " and files not read yet" } else { "" };
     format!("{waiting}{read} left, answers received are kept")
 }
@@ -308,7 +308,7 @@ fn print_stopped(totals: &Totals, is_recorded: bool) -> Result<()> {
         ("slices read", count(totals.slices)),
         ("  extracted now", count(totals.slices_extracted)),
         ("  failed", some(totals.failures.values().map(|it| it.slices).sum())),
-        ("  waiting", some(totals.slices.saturating_sub(totals.slices_done))),
+        ("  waiting", some(totals.slices_open())),
     ];
     let cost = ("cost", cost(totals, false));
     pairs(read.into_iter().chain(model_args::call_rows(totals, is_recorded)).chain([cost]))
@@ -369,5 +369,7 @@ mod tests {
     fn second_signal_says_what_is_left() {
         let totals = Totals { slices: 3, slices_done: 2, ..Totals::default() };
         assert_eq!(left(&totals), "1 slice left, answers received are kept");
+        let cut = Totals { slices_done: 3, slices_halved: 2, ..totals };
+        assert_eq!(left(&cut), "2 slices left, answers received are kept");
     }
 }

@@ -330,8 +330,8 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<()> {
         let (id, path) = (short(&it.session.id), tail(&it.session.path, PATH_LETTERS));
         match it.entries {
             None => output::line(&format!(
-                "{YELLOW}unfinished{YELLOW:#} {id} {path}: some slices have no answer yet; replay it \
-                 again, which runs its waiting jobs too"
+                "{YELLOW}unfinished{YELLOW:#} {id} {path}: some slices have no answer yet; \
+                 replaying it again also runs its waiting jobs"
             ))?,
             Some(entries) => output::line(&format!(
                 "{RED}unbalanced{RED:#} {id} {path}: {entries} entries, {} accounted for",

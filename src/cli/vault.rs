@@ -115,7 +115,7 @@ async fn clear(store: &Store, config: &Config, is_agreed_to: bool) -> Result<boo
     finish_forgetting(store, config).await?;
     let kept = store.vault_totals().await?;
     if kept.is_empty() {
-        return Ok(true);
+        return Ok(store.unscrubbed().await?.is_empty());
     }
     let copies = counted(kept.values().map(|it| it.sessions).sum(), "copy");
     let refusal =

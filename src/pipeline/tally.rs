@@ -128,6 +128,9 @@ pub struct Totals {
     /// Of those, done or failed now.
     #[serde(skip)]
     pub slices_done: u64,
+    /// Slices more than those because a slice that was too long was cut in two.
+    #[serde(skip)]
+    pub slices_halved: u64,
     /// Of those, extracted now.
     #[serde(skip)]
     pub slices_extracted: u64,
@@ -261,6 +264,11 @@ impl Totals {
     /// True if enough answers came and all were empty, which makes the model suspect.
     pub fn only_empty_answers(&self) -> bool {
         EMPTY_ANSWERS_MIN <= self.slices_extracted && self.slices_empty == self.slices_extracted
+    }
+
+    /// Slices that have not ended.
+    pub fn slices_open(&self) -> u64 {
+        (self.slices + self.slices_halved).saturating_sub(self.slices_done)
     }
 
     /// True if every entry is accounted for.

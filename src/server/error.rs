@@ -8,10 +8,10 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub(super) type Result<T, E = ApiError> = std::result::Result<T, E>;
+
 /// `Retry-After` while the store is unavailable or the queue is full, in seconds.
 const RETRY_SECS: u64 = 5;
-
-pub(super) type Result<T, E = ApiError> = std::result::Result<T, E>;
 
 /// Refusal or failure of a request.
 #[derive(Debug, JsonSchema, Serialize)]

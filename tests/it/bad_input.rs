@@ -261,6 +261,7 @@ fn flags_that_cannot_be_read_say_what_was_expected() {
         (&["replay", "x", "--since", "soon"][..], "2026-11-21"),
         (&["records", "--since", "soon"], "today"),
         (&["records", "--limit", "0"], "at least 1"),
+        (&["jobs", "list", "--limit", "0"], "at least 1"),
         (&["replay", "x", "--limit", "0"], "at least 1"),
         (&["replay", "x", "--format", "word"], "claude-code"),
         (&["replay", "x", "--concurrency", "0"], "1..=4096"),

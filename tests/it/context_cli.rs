@@ -110,7 +110,9 @@ fn the_directory_of_the_project_is_found_from_below() {
     let mut named = place.command(&["context", "--dir", dir.to_str().unwrap()]);
     let output = named.current_dir(place.path("src")).output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
-    place.run(&["context", "--dir", "gone"]).refused(2, &["gone"]);
+    for command in ["context", "publish"] {
+        place.run(&[command, "--dir", "gone"]).refused(2, &["gone: cannot be read: "]);
+    }
 }
 
 #[test]

@@ -210,6 +210,10 @@ fn a_hand_over_is_retried_under_the_settings_of_its_own_environment() {
 
 /// Makes the hand-overs two hours older.
 fn age(place: &Place) {
+    age_by(place, 2);
+}
+
+fn age_by(place: &Place, hours: i64) {
     for file in fs::read_dir(place.path("home/.local/share/annalist/spool")).unwrap() {
         let path = file.unwrap().path();
         // The process of a hook may be writing one, or removing it.
@@ -218,7 +222,7 @@ fn age(place: &Place) {
         let Some(mut it) = whole.and_then(|it| serde_json::from_slice::<Value>(&it).ok()) else {
             continue;
         };
-        it["at"] = json!(it["at"].as_i64().unwrap() - 7_200_000);
+        it["at"] = json!(it["at"].as_i64().unwrap() - hours * 3_600_000);
         // The process of a hook may read it at any time, and removes what it cannot read.
         let aged = place.write("aged", it.to_string());
         fs::rename(aged, path).unwrap();
@@ -257,17 +261,29 @@ fn a_transcript_that_cannot_be_seen_stays_listed_and_one_that_never_was_does_not
 }
 
 #[test]
-fn a_transcript_that_is_missing_for_a_day_is_given_up_and_told_once() {
+fn a_transcript_that_is_missing_from_its_folder_for_a_week_is_given_up_and_told_once() {
+    const WEEK_HOURS: i64 = 7 * 24;
     let place = Place::new();
     let told = json!({"agent_transcript_path": place.path("none/agent-1.jsonl")});
     assert_eq!(run(&place, "subagent-stop", &told).code, 0);
-    let start = || run(&place, "session-start", &json!({"source": "startup"})).stdout;
-    // The process of the hook may still write the age that it read.
-    until(&place, |_| {
-        (0..13).for_each(|_| age(&place));
+    until(&place, |all| {
+        age(&place);
         place.run(&["status"]);
-        start().contains("agent-1.jsonl: not found, given up")
+        all.iter().any(|it| it["problem"].is_string())
     });
+    let at = |it: &Value| it["at"].as_i64().unwrap();
+    let first = at(&spooled(&place)[0]);
+    let start = || run(&place, "session-start", &json!({"source": "startup"})).stdout;
+    let is_given_up = || {
+        // The process of the hook may still write the age that it read.
+        if spooled(&place).iter().any(|it| first - WEEK_HOURS * 3_600_000 < at(it)) {
+            age_by(&place, WEEK_HOURS);
+        }
+        start().contains("agent-1.jsonl: not found, given up")
+    };
+    assert!(!is_given_up(), "its disk may be unmounted");
+    place.write("none/x", "");
+    until(&place, |_| is_given_up());
     assert_eq!((spooled(&place), start()), (Vec::new(), String::new()));
 }
 

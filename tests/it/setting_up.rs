@@ -187,12 +187,19 @@ fn a_plugin_of_claude_code_needs_no_hooks() {
     let told = place.run(&["init", "--claude-code", "--yes"]);
     assert!(told.code == 0 && told.stdout.contains("nothing to add"), "{}", told.stdout);
     assert!(!place.path(".claude").exists() && !place.path(".mcp.json").exists());
-    place.write(
-        "home/.claude/settings.json",
-        plugins.replace("annalist@annalist\": true", "annalist@annalist\": false"),
-    );
+    let told = place.run(&["init", "--claude-code", "--user", "--yes"]).stdout;
+    assert!(told.contains("`annalist init --claude-code --user --remove`"), "{told}");
+    let disabled = plugins.replace("annalist@annalist\": true", "annalist@annalist\": false");
+    let [of_user, of_project] = ["home/.claude/settings.json", ".claude/settings.json"];
+    place.write(of_user, &disabled);
+    place.write(of_project, plugins);
+    let told = place.run(&["init", "--claude-code", "--user", "--yes"]).stdout;
+    assert!(!told.contains("nothing to add"), "the project's settings are not the user's: {told}");
+    place.write(of_user, plugins);
+    place.write(of_project, &disabled);
     assert_eq!(place.run(&["init", "--claude-code", "--yes"]).code, 0);
-    assert!(place.path(".claude/settings.json").exists());
+    let here = std::fs::read_to_string(place.path(of_project)).unwrap();
+    assert!(here.contains("hook session-start"), "the nearer file decides: {here}");
 }
 
 #[test]

@@ -225,6 +225,13 @@ fn forgetting_leaves_no_byte_of_a_copy_and_all_of_the_others() {
     assert!(!holds(&one) && holds(&other));
     assert_eq!(copies(&place), 1);
     place.run(&["vault", "--clear"]).refused(2, &["1 copy", "--yes"]);
+    let reader = place.sql();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM entries").unwrap();
+    for _ in ["the copies go", "their text is still there"] {
+        let told = place.run(&["vault", "--clear", "--yes"]);
+        assert!(told.code == 1 && told.stderr.contains("still contains erased"), "{}", told.stderr);
+    }
+    drop(reader);
     let cleared = place.json(&["vault", "--clear", "--yes", "--json"]);
     assert_eq!((count(&cleared, "/bytes"), copies(&place), holds(&other)), (0, 0, false));
     let again = place.run(&["vault", "--clear"]);

@@ -8,7 +8,7 @@ pub(super) use rows::{CardRow, RunDiff, RunRow};
 pub(super) use why::{WhyArgs, WhyReport, why};
 pub(super) use why_code::WhyCodeReport;
 
-use super::arguments::{date, named, note_unknown, one, prefix, session_of};
+use super::arguments::{date, limit, named, note_unknown, one, prefix, session_of};
 use super::output::{self, BOLD, DIM, Failure, GREEN, RED, Result, YELLOW, commas, short, shorten};
 use super::settings;
 use crate::config::namespace_name;
@@ -19,6 +19,7 @@ use crate::pipeline::why as lookup;
 use crate::privacy::{Gate, Redacted};
 use crate::rows::RecordRow;
 use crate::store::{RecordFilter, RecordPage, Store, StoredCard, StoredRecord};
+use clap::builder::TypedValueParser;
 use clap::{Subcommand, ValueEnum};
 use rows::print_claim;
 use std::ops::ControlFlow;
@@ -132,7 +133,7 @@ struct Filter {
     #[arg(long, value_parser = named(RecordState::ALL, RecordState::name))]
     state: Option<RecordState>,
     /// Maximum number of records
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = limit().try_map(u32::try_from))]
     limit: Option<u32>,
 }
 

@@ -97,7 +97,10 @@ impl ReplaySink {
         open.read.reached = open.read.reached.max(highest.unwrap_or_default());
         let split = self.asking.split(cutting, &open.runs);
         open.read.slices_known += split.done;
-        self.tally.with(|totals| totals.slices_done += u64::from(split.open.is_empty()));
+        self.tally.with(|totals| {
+            totals.slices_done += u64::from(split.open.is_empty());
+            totals.slices_halved += split.open.len().saturating_sub(1) as u64;
+        });
         open.read.known.extend(split.known);
         for (cutting, generation) in split.open {
             let job = job_of(&cutting, preamble.cloned(), self.asking.digest);

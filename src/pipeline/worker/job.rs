@@ -86,7 +86,11 @@ impl WorkerState {
         }
         self.counts.ended(outcome);
         let is_over = !matches!(outcome, JobOutcome::Retried | JobOutcome::Released);
-        self.extractor.client.tally.with(|totals| totals.slices_done += u64::from(is_over));
+        self.extractor.client.tally.with(|totals| {
+            totals.slices_done += u64::from(is_over);
+            // Two halves are open instead.
+            totals.slices_halved += if outcome == JobOutcome::Cut { 2 } else { 0 };
+        });
         let duration_ms = self.now().0 - began.0;
         tracing::info!(outcome = outcome.name(), why = reason, duration_ms, "job ended");
         Ok((outcome, reason))

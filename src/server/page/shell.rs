@@ -28,6 +28,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
+pub(super) type Result<T, E = PageError> = std::result::Result<T, E>;
+
 const LAYOUT: &str = include_str!("templates/layout.html");
 /// Macros shared by the templates.
 const PARTS: &str = include_str!("templates/parts.html");
@@ -261,8 +263,6 @@ fn with_parameter(back: &str, name: &str, value: &str) -> Response {
     let mark = if back.contains('?') { '&' } else { '?' };
     Redirect::to(&format!("{back}{mark}{name}={}", encoded(value))).into_response()
 }
-
-pub(super) type Result<T, E = PageError> = std::result::Result<T, E>;
 
 /// Error page with a status and one line; [`show_errors`] renders it.
 #[derive(Clone, Debug)]
