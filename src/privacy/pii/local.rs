@@ -4,6 +4,7 @@
 use crate::privacy::letter::{Cursor, Span, is_digit, is_word};
 use crate::privacy::secret::table_section;
 use regex::Regex;
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 /// Words of a section as alternatives of a pattern.
@@ -123,48 +124,90 @@ fn is_apart(text: &str, start: usize, length: usize) -> bool {
     !part(head.next(), head.next()) && !part(tail.next(), tail.next())
 }
 
-/// Words that keep their number one: `tel-…`, `visa/…`.
+/// Words beside which a number is still masked: `tel-…`, `visa/…`.
 static NUMBER_WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let edge = |side: &str| format!("(?:{side}|[^a-z])");
     let words = format!("(?:{}|{})", any("phones"), any("cards"));
     Regex::new(&format!("(?i)phone|{}{words}{}", edge(r"\A"), edge(r"\z"))).ok()
 });
+static FILE_ENDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let lines = table_section(include_str!("words.txt"), "files");
+    lines.into_iter().flat_map(str::split_whitespace).collect()
+});
+
+/// Maximum characters of an identifier on each side.
+const SIDE_MAX: usize = 64;
+
+fn glues(letter: char) -> bool {
+    is_word(letter) || "._-/#".contains(letter)
+}
+
+/// What is written in one with the digits that start at `start`, and whether it starts its line.
+fn glued_before(text: &str, start: usize, head: &str) -> (String, bool) {
+    let before = text.get(..start).unwrap_or_default().chars().rev().chain(head.chars().rev());
+    let before: Vec<char> = before.take(SIDE_MAX).collect();
+    let end = before.iter().position(|it| !glues(*it)).unwrap_or(before.len());
+    // The letter of `\n` is no part of it.
+    let end = end.saturating_sub(usize::from(before.get(end) == Some(&'\\')));
+    let (glued, above) = before.split_at(end);
+    let mut above = above.iter().skip_while(|it| [' ', '\t'].contains(it));
+    let starts = match above.next() {
+        None | Some('\n' | '"') => true,
+        Some('n') => above.next() == Some(&'\\'),
+        Some(_) => false,
+    };
+    (glued.iter().rev().collect(), starts)
+}
+
+/// Returns whether digits follow `0.`, so that even the check digit of a card says nothing.
+pub(super) fn is_fraction(text: &str, number: &Span, head: &str) -> bool {
+    glued_before(text, number.start, head).0.trim_start_matches('-') == "0."
+}
 
 /// Returns whether ungrouped digits are a decimal fraction, or part of an identifier, a version or a path: `0.0123456789`,
 /// `run-1767707352.log`. `head` and `tail` are the text around `text`.
 pub(super) fn is_part(text: &str, number: &Span, head: &str, tail: &str) -> bool {
-    /// Maximum characters of an identifier on each side.
-    const SIDE_MAX: usize = 64;
     /// Length of a group of digits before the number: a year, a date.
     const GROUP: std::ops::RangeInclusive<usize> = 4..=8;
-    /// Fewest digits of a number without groups.
-    const UNGROUPED_MIN: usize = 10;
+    /// Digits of a number without groups: at least so many, and a phone number has no more.
+    const UNGROUPED: usize = 10;
+    /// Maximum digits of the number of a list's item.
+    const ITEM_MAX: usize = 2;
     let digits = text.get(number.clone()).unwrap_or_default();
     let ungrouped = digits.rsplit(|it| !is_digit(it)).next().unwrap_or_default();
-    if digits.starts_with('+') || ungrouped.chars().count() < UNGROUPED_MIN {
+    if digits.starts_with('+') || ungrouped.chars().count() < UNGROUPED {
         return false;
     }
-    let start = number.end - ungrouped.len();
-    let glues = |it: &char| is_word(*it) || "._-/".contains(*it);
-    let before = text.get(..start).unwrap_or_default().chars().rev().chain(head.chars().rev());
-    let mut before: Vec<char> =
-        before.take(SIDE_MAX).take_while(|it| glues(it) || *it == '\\').collect();
-    // The letter of `\n` is no part of it.
-    if let Some(escape) = before.iter().position(|it| *it == '\\') {
-        before.truncate(escape.saturating_sub(1));
-    }
-    before.reverse();
-    let before: String = before.into_iter().collect();
+    let (before, starts_line) = glued_before(text, number.end - ungrouped.len(), head);
     let after = text.get(number.end..).unwrap_or_default().chars().chain(tail.chars());
-    let after: String = after.take(SIDE_MAX).take_while(glues).collect();
-    let mut next = after.chars();
-    let is_decimal = before.strip_suffix('.').is_some_and(|it| it.ends_with(is_digit))
-        || next.next() == Some('.') && next.next().is_some_and(is_digit);
-    // A sentence may go on without a blank: `5551234567.Thanks`.
-    let goes_on =
-        |it: &str| !it.starts_with('.') || !it[1..].starts_with(|it: char| it.is_uppercase());
-    let is_letter = |it: char| it.is_alphabetic();
-    let named = before.contains(is_letter) || after.contains(is_letter) && goes_on(&after);
+    let after: String = after.take(SIDE_MAX).take_while(|it| glues(*it)).collect();
+    let whole = before.strip_suffix('.').unwrap_or_default();
+    let is_item = starts_line
+        && whole.len() <= ITEM_MAX
+        && !whole.starts_with('0')
+        && whole.chars().all(is_digit);
+    let whole = whole.chars().rev().take_while(|it| is_digit(*it)).count();
+    let fraction = after.strip_prefix('.').unwrap_or_default();
+    let fraction = fraction.chars().take_while(|it| is_digit(*it)).count();
+    let is_decimal =
+        ![0, UNGROUPED].contains(&whole) && !is_item || ![0, UNGROUPED].contains(&fraction);
+    // A person's name or a sentence may go on without a blank: `Bob/5551234567`, `5551234567.thanks`.
+    let parts = |side: &str| -> Vec<String> {
+        let parts = side.split(|it| "._-/#".contains(it)).filter(|it| !it.is_empty());
+        parts.map(str::to_owned).collect()
+    };
+    let is_name = |parts: &[String], nearest: Option<&String>| {
+        let is_word = |it: &String| it.chars().all(char::is_alphabetic);
+        parts.iter().any(|it| it.contains(char::is_alphabetic))
+            && !nearest.is_some_and(|it| it.starts_with(char::is_uppercase))
+            && !(parts.len() == 1 && parts.iter().all(is_word))
+    };
+    let (head_parts, tail_parts) = (parts(&before), parts(&after));
+    let is_file = after.starts_with('.')
+        && matches!(tail_parts.as_slice(), [end] if FILE_ENDS.contains(end.as_str()));
+    let named = is_file
+        || is_name(&head_parts, head_parts.last())
+        || is_name(&tail_parts, tail_parts.first());
     let groups: Vec<&str> = before.split(|it| !is_digit(it)).filter(|it| !it.is_empty()).collect();
     let is_group = |it: &str| {
         let fits = 1 < groups.len() && it.len() <= *GROUP.end() || GROUP.contains(&it.len());
@@ -172,7 +215,8 @@ pub(super) fn is_part(text: &str, number: &Span, head: &str, tail: &str) -> bool
     };
     let dated = !before.contains('/') && groups.last().is_some_and(|it| is_group(it));
     let word = |text: &str| NUMBER_WORDS.as_ref().is_some_and(|it| it.is_match(text));
-    is_decimal || (named || dated) && !word(&before) && !word(&after)
+    let beside = before.trim_end_matches('#').rsplit('#').next().unwrap_or_default();
+    is_decimal || (named || dated) && !word(beside) && !word(&after)
 }
 
 /// Returns whether these digits may be a postcode, or the end of a British one.

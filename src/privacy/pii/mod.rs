@@ -170,7 +170,14 @@ fn mask_cluster(
             if matches!(kind, Pii::CreditCard | Pii::Phone) {
                 let head = text.get(..cluster.start - left).unwrap_or_default();
                 let tail = text.get(cluster.end + right..).unwrap_or_default();
-                found.retain(|at| !local::is_part(&local, at, head, tail));
+                let surely = |at: &Span| {
+                    kind == Pii::CreditCard && local.get(at.clone()).is_some_and(is_card)
+                };
+                let is_part = |at: &Span| match surely(at) {
+                    true => local::is_fraction(&local, at, head),
+                    false => local::is_part(&local, at, head, tail),
+                };
+                found.retain(|at| !is_part(at));
             }
             replace(&mut local, &found, kind, report);
         }
@@ -265,6 +272,12 @@ fn card_by_check_digit(start: Cursor<'_>) -> Option<Match> {
     let end = spaced().or_else(in_a_row)?;
     let digits = start.rest().get(..end.at - start.at)?;
     Some(Match { end: end.at, valid: luhn(digits) })
+}
+
+/// Returns whether digits are surely a card number: they have a valid check digit and begin as no time does, neither in
+/// milliseconds nor as a date.
+fn is_card(number: &str) -> bool {
+    luhn(number) && !["0", "1", "20"].iter().any(|time| number.starts_with(time))
 }
 
 fn luhn(number: &str) -> bool {

@@ -238,14 +238,17 @@ pub(super) fn emails(text: &str) -> Vec<Span> {
     found
 }
 
-/// Returns whether a domain is the rest of a file's name: `2x.png` of `icon@2x.png`. No top-level domain is one of these.
+/// Returns whether a domain is the rest of a file's name: `2x.png` of `icon@2x.png`, `3.4.21.js`. Files are also named
+/// after an address: `ann@example.org.json`, `bob@163.com.png`.
 fn is_file(domain: &str) -> bool {
     const ENDS: [&str; 20] = [
         "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "ico", "icns", "tiff", "heic",
         "pdf", "js", "mjs", "css", "json", "html", "tgz", "tsx",
     ];
-    let end = domain.rsplit('.').next().unwrap_or_default();
-    ENDS.iter().any(|it| end.eq_ignore_ascii_case(it))
+    let (size, end) = domain.rsplit_once('.').unwrap_or_default();
+    let is_size = |part: &str| part.starts_with(is_digit);
+    let size = size.strip_suffix(".min").unwrap_or(size);
+    size.split('.').all(is_size) && ENDS.iter().any(|it| end.eq_ignore_ascii_case(it))
 }
 
 fn is_top_letter(letter: char) -> bool {

@@ -98,6 +98,11 @@ fn digits_of_fractions_identifiers_and_paths_are_no_numbers() {
         "backup-1736937000.sql",
         "2024-1736937000",
         "issues/12#issuecomment-1699999999",
+        "once_cell/issues/12#issuecomment-2352654806",
+        "1736937000.log",
+        "0.4111111111111111",
+        "runs/x-4111111111111112",
+        "ratio 1.4142135623",
     ] {
         check(text, text);
     }
@@ -115,6 +120,18 @@ fn digits_of_fractions_identifiers_and_paths_are_no_numbers() {
         ("5551234567/5559876543/5551112222", "<PHONE>/<PHONE>/<PHONE>"),
         ("card-4111111111111111", "card-<CREDIT_CARD>"),
         ("4111111111111111/12/27", "<CREDIT_CARD>/12/27"),
+        ("charge/4111111111111111", "charge/<CREDIT_CARD>"),
+        ("v1/charges/stripe-4111111111111111", "v1/charges/stripe-<CREDIT_CARD>"),
+        ("4111111111111111/exp12-27", "<CREDIT_CARD>/exp12-27"),
+        ("1227-4111111111111111", "1227-<CREDIT_CARD>"),
+        ("4111111111111111.12/27", "<CREDIT_CARD>.12/27"),
+        ("my number is 5551234567.thanks", "my number is <PHONE>.thanks"),
+        ("Bob/5551234567", "Bob/<PHONE>"),
+        ("anna-5551234567", "anna-<PHONE>"),
+        ("Ask Bob.5551234567", "Ask Bob.<PHONE>"),
+        ("5551234567-Anna", "<PHONE>-Anna"),
+        ("list:\n2.5551234567", "list:\n<PHONE>"),
+        ("5551234567.5559876543", "<PHONE>.<PHONE>"),
     ] {
         check(text, expected);
     }
@@ -125,6 +142,8 @@ fn files_with_an_at_sign_are_no_addresses() {
     let files = "icon@2x.png logo@300px.png vue@3.4.21.js";
     check(files, files);
     check("ann@2x.org", "<EMAIL>");
+    check("CV_anna.mueller@gmail.com.pdf", "<EMAIL>");
+    check("avatars/bob@163.com.png", "avatars/<EMAIL>");
 }
 
 #[test]

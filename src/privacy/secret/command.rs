@@ -299,7 +299,7 @@ pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
     let fits = given.is_none()
         || value::is_strong(secret)
         || value::is_leet(secret) && !words::PLAIN.contains(scan.piece(user..end))
-        || is_as && value::is_likely(secret);
+        || is_as && value::is_likely(secret) && !value::is_versioned(secret);
     let fits = fits && (!tight && !goes_on || value::is_likely(secret));
     if user < end && scan.word_starts(at.start) && value::is_random(secret) && fits {
         scan.add_hit(value..value + secret.len());
@@ -321,7 +321,11 @@ pub(super) fn admitted(scan: &mut Scan<'_>, at: Range<usize>) {
     for (place, word) in words.enumerate().take(PAIR_WORDS_MAX + 1) {
         let pair = word.split_once(['/', ':']).filter(|(user, _)| !user.is_empty());
         let secret = pair.map_or(word, |(_, secret)| secret);
-        if value::is_likely(secret) && (pair.is_some() || place <= ALONE_WORDS_MAX) {
+        // `use Chrome120 to log in`
+        let is_program = value::is_versioned(secret)
+            && pair.is_none_or(|(system, _)| value::is_versioned(system));
+        let is_near = pair.is_some() || place <= ALONE_WORDS_MAX;
+        if value::is_likely(secret) && is_near && !is_program {
             found = Some(end - secret.len()..end);
             break;
         }
@@ -360,11 +364,15 @@ pub(super) fn written(scan: &mut Scan<'_>, at: Range<usize>) {
     let target = target.trim_start_matches("-a ").trim_start_matches(quotes);
     let path = target.split(|it: char| it.is_whitespace() || "\"';&|)\\".contains(it)).next();
     let path = path.unwrap_or_default().to_ascii_lowercase();
-    let holds = ["pass", "pwd", "secret", "token", "cred", "api_key", "apikey", "api-key"];
+    let names = ["pass", "pgpass", "passphrase", "pwd", "secrets", "tokens", "cred", "creds"];
+    let ends = ["password", "passwords", "passwd", "secret", "token", "credentials", "apikey"];
+    let is_holder = |part: &str| names.contains(&part) || ends.iter().any(|it| part.ends_with(it));
+    let holds = path.split(['/', '.', '_', '-']).any(is_holder)
+        || ["api_key", "api-key"].iter().any(|it| path.contains(it));
     let word = words.trim_end_matches(quotes).rsplit(quotes).next().unwrap_or_default();
     let start = at.end + words.trim_end_matches(quotes).len() - word.len();
     if scan.word_starts(at.start)
-        && holds.iter().any(|it| path.contains(it))
+        && holds
         && 6 <= word.len()
         && value::is_random(word)
         && !value::is_identifier(word)

@@ -37,7 +37,7 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
         }
         let after = text.get(place + word.len()..head).unwrap_or_default();
         let first = between.split([' ', ':']).next().unwrap_or_default();
-        if words::ATTRIBUTES.contains(first) && !value::is_strong(word) {
+        if words::ATTRIBUTES.contains(first) && value::is_versioned(word) {
             return false;
         }
         let is_next = tail < place && between.trim_end_matches('(').is_empty();
@@ -91,10 +91,10 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
             || value::is_phrase(word) && is_linked
     };
     let told = pieces(text).filter(|(place, word)| is_told(*place, word));
-    let told: Vec<Range<usize>> =
-        told.map(|(place, word)| from + place..from + place + word.len()).collect();
+    let foreign = foreign(text, head..tail, !name.is_ascii());
+    let told = told.map(|(place, word)| place..place + word.len()).chain(foreign);
+    let told: Vec<Range<usize>> = told.map(|it| from + it.start..from + it.end).collect();
     told.into_iter().for_each(|it| scan.add_hit(it));
-    foreign(scan, at.end, !name.is_ascii());
     let is_title = scan.piece(from..at.start).starts_with('#');
     announced(scan, at.end, is_title);
 }
@@ -127,16 +127,18 @@ fn name_range(scan: &Scan<'_>, at: Range<usize>, name: &str) -> Option<Range<usi
     Some(at.start..end)
 }
 
-/// Masks a word with letters of another alphabet and digits at the end of a sentence: `пароль от сервера: …`.
-fn foreign(scan: &mut Scan<'_>, at: usize, is_foreign: bool) {
-    let line = scan.piece(at..scan.line_end(at, NEAR_MAX));
+/// Finds a word with letters of another alphabet and digits at the end of a sentence: `пароль от сервера: …`.
+fn foreign(text: &str, name: Range<usize>, is_foreign: bool) -> Option<Range<usize>> {
     let marks = ['.', ',', ';', '!', ')', '"', '»', '`', '\''];
-    let line = line.trim_end().trim_end_matches(marks);
-    let Some((_, word)) = line.rsplit_once([' ', '"', '«', '`']) else { return };
-    let start = at + line.len() - word.len();
-    if value::is_foreign(word) && (is_foreign || is_linked(line, line.len() - word.len())) {
-        scan.add_hit(start..start + word.len());
-    }
+    let text = text.trim_end().trim_end_matches(marks);
+    let (between, word) = text.get(name.end..)?.rsplit_once([' ', '"', '«', '`'])?;
+    let place = text.len() - word.len();
+    // `пароль от вайфая …`
+    let is_next = is_subject(between) && [0, 2].contains(&between.split_whitespace().count());
+    let is_told = is_linked(text, place)
+        || is_changed(text, name, place, word)
+        || is_foreign && (is_next || is_led(text, place));
+    (value::is_foreign(word) && is_told).then_some(place..text.len())
 }
 
 /// Masks the answer on the line after a question: `assistant: it's secret`.

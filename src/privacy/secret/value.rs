@@ -267,32 +267,51 @@ fn is_scattered(word: &str) -> bool {
         && !names_algorithm(word)
 }
 
+/// Returns whether a word is a program's name with a version: `Chrome120`, `1Password7`.
+pub(super) fn is_versioned(word: &str) -> bool {
+    /// Maximum digits of the version; four are a year.
+    const DIGITS_MAX: usize = 3;
+    let digit = |it: char| it.is_ascii_digit();
+    let start = word.strip_prefix(digit).unwrap_or(word);
+    let name = start.trim_end_matches(digit);
+    let small = name.strip_prefix(|it: char| it.is_ascii_uppercase()).unwrap_or_default();
+    (1..=DIGITS_MAX).contains(&(start.len() - name.len()))
+        && 1 < small.len()
+        && small.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
 /// Returns whether a word is the name of a column, a type or a constant, or describes a format: `kunde_id2`, `UINT16_BE`,
 /// `utf8-encoded`.
 pub(super) fn is_identifier(word: &str) -> bool {
+    /// Maximum digits besides those of a type.
+    const DIGITS_MAX: usize = 2;
+    const ALGORITHMS: [&str; 6] = ["aes", "rsa", "sha", "hmac", "utf", "des"];
+    const UNITS: [&str; 5] = ["bit", "byte", "bytes", "chars", "long"];
     let lower = word.to_ascii_lowercase();
     let is_type = |part: &str| words::TYPES.contains(part);
+    let is_known = |part: &str| is_type(part) || ALGORITHMS.contains(&part);
     let is_plain = |part: &str| {
         let is_number = part.len() < 4 && part.bytes().all(|byte| byte.is_ascii_digit());
-        is_number || is_type(part) || part.bytes().all(|byte| byte.is_ascii_lowercase())
+        is_number
+            || is_known(&part.to_ascii_lowercase())
+            || part.bytes().all(|byte| byte.is_ascii_lowercase())
     };
-    let (before, last) = lower.rsplit_once('-').unwrap_or_default();
-    let describes = last.ends_with("ed") || ["bit", "byte", "bytes", "long"].contains(&last);
-    if describes && before.split('-').all(is_plain) {
+    let (before, last) = word.rsplit_once('-').unwrap_or_default();
+    let describes = last.ends_with("ed") || UNITS.contains(&last);
+    let is_format = |part: &str| is_known(part) || UNITS.contains(&part);
+    if describes && before.split('-').all(is_plain) && lower.split('-').any(is_format) {
         return true;
     }
-    let digits = count(word, u8::is_ascii_digit);
+    let letters = |part: &str| part.trim_end_matches(|it: char| it.is_ascii_digit()).to_owned();
+    let others = || lower.split('_').filter(|part| !is_type(part));
+    let digits: usize = others().map(|part| part.len() - letters(part).len()).sum();
     let cased = [u8::is_ascii_uppercase, u8::is_ascii_lowercase];
     is_name(word)
-        && (lower.split('_').any(is_type)
-            || (1..=3).contains(&digits)
-                && word.contains('_')
-                && 2 * digits <= count(word, u8::is_ascii_alphabetic)
-                && word.split('_').all(|part| {
-                    let letters = part.trim_end_matches(|it: char| it.is_ascii_digit());
-                    letters.bytes().all(|byte| byte.is_ascii_alphabetic())
-                })
-                && cased.iter().any(|case| count(word, case) == 0))
+        && word.contains('_')
+        && digits <= DIGITS_MAX
+        && others().all(|part| letters(part).bytes().all(|byte| byte.is_ascii_alphabetic()))
+        && lower.split('_').any(|part| is_type(part) || words::COLUMNS.contains(&*letters(part)))
+        && cased.iter().any(|case| count(word, case) == 0)
 }
 
 /// Returns whether a word with non-ASCII letters and digits is probably a secret: `Ключ-42собака`.

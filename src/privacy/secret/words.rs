@@ -23,6 +23,7 @@ pub(super) static WRAPPERS: Words = LazyLock::new(|| list("wrappers"));
 pub(super) static FILLS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| lines("fills").iter().map(|line| line.trim_matches('"')).collect());
 pub(super) static READERS: Words = LazyLock::new(|| list("readers"));
+pub(super) static COLUMNS: Words = LazyLock::new(|| list("columns"));
 pub(super) static ATTRIBUTES: Words = LazyLock::new(|| list("attributes"));
 pub(super) static ACCESS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| phrases("access").into_iter().collect());
