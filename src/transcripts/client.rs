@@ -55,9 +55,10 @@ fn walk(
         Layout::Lines => each_line(input, |line| {
             if talk.emit.accepts(&line) && !line.text.trim().is_empty() {
                 talk.line = line.number;
-                match json::parse_line(&line.text) {
-                    Ok(values) => values.iter().for_each(|json| record(client, json, talk)),
-                    Err(expected) => talk.emit.unreadable(&line, &expected),
+                let (values, error) = json::parse_line(&line.text);
+                values.iter().for_each(|json| record(client, json, talk));
+                if let Some(expected) = error {
+                    talk.emit.unreadable(&line, &expected);
                 }
             }
             !talk.emit.stopped()

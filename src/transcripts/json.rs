@@ -68,12 +68,22 @@ impl JsonExt for Value {
     }
 }
 
-/// Parses the values of a line: a client may have appended to a line without an end.
-pub(super) fn parse_line(text: &str) -> Result<Vec<Value>, String> {
-    parse(text).map(|json| vec![json]).or_else(|error| {
-        let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-        values.collect::<Result<_, _>>().map_err(|_| error)
-    })
+/// Parses the values of a line: a client may have appended to a line without an end. Returns the
+/// objects before an error too.
+pub(super) fn parse_line(text: &str) -> (Vec<Value>, Option<String>) {
+    let error = match parse(text) {
+        Ok(json) => return (vec![json], None),
+        Err(error) => error,
+    };
+    let mut values = Vec::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        let Ok(value) = value else {
+            values.retain(Value::is_object);
+            return (values, Some(error));
+        };
+        values.push(value);
+    }
+    (values, None)
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -129,8 +139,12 @@ mod tests {
 
     #[test]
     fn a_line_may_hold_several_values() {
-        assert_eq!(parse_line(r#"{"a":1}{"b":2}"#).map(|values| values.len()), Ok(2));
-        assert!(parse_line(r#"{"a":1}{"b":"#).is_err());
+        for (text, count, is_whole) in
+            [(r#"{"a":1}{"b":2}"#, 2, true), (r#"{"a":1}{"b":"#, 1, false), ("12 {", 0, false)]
+        {
+            let (values, error) = parse_line(text);
+            assert_eq!((values.len(), error.is_none()), (count, is_whole));
+        }
         for (text, expected) in [
             (r#"{"a":1}"#, Parsed::Valid),
             (r#"{"a":1}{"b":2}"#, Parsed::First),

@@ -33,8 +33,9 @@ const EARLY_LINES_MAX: u32 = 32;
 const QUEUE_MAX: usize = 1024;
 /// Maximum number of blocked prompts that may still be resent.
 const BLOCKED_MAX: usize = 64;
-/// Beginning of the record of a background task in the queue, which is never taken out of it.
-const TASK_STARTED: &str = "{\"task_id\":";
+/// Beginning and a later field of the record of a background task in the queue, which is never taken
+/// out of it.
+const TASK_STARTED: [&str; 2] = ["{\"task_id\":", "\"task_type\":"];
 /// Beginning of the prompt that the client writes for a plan accepted with a cleared context.
 const PLAN_HEAD: &str = "Implement the following plan:";
 
@@ -59,6 +60,10 @@ pub(super) struct Indexer {
     sessions: NameMap<u64>,
     words: u64,
     queue: VecDeque<(u32, u64)>,
+    /// Oldest queued prompt, taken out for the last `dequeue`, which did not say what it took.
+    taken: Option<(u32, u64)>,
+    /// Line of the prompt last put back into the queue.
+    put_back: u32,
     last_prompt: Option<(u32, u64)>,
     blocked: Vec<(u32, u64)>,
     /// Lines of results whose parent was not in front of them, and the hash of its id.
@@ -239,14 +244,16 @@ impl Indexer {
     fn queue(&mut self, line: u32, head: &Head<'_>) {
         let name = head.content.some().map(queued_name);
         match head.operation.get() {
-            "enqueue" if head.content.get().starts_with(TASK_STARTED) => {
+            "enqueue" if is_task(head.content.get()) => {
                 self.index.marks.set(line, PASSED);
             }
             "enqueue" if self.queue.len() < QUEUE_MAX => {
                 self.queue.push_back((line, name.unwrap_or_default()));
             }
             "enqueue" => self.steered(line, name.unwrap_or_default()),
-            "dequeue" => drop(self.unqueue(name)),
+            "dequeue" => {
+                self.taken = self.unqueue(name).filter(|(_, taken)| Some(*taken) != name);
+            }
             "remove" => {
                 if let Some((line, name)) = self.unqueue(name) {
                     self.steered(line, name);
@@ -262,7 +269,11 @@ impl Indexer {
 
     /// Removes the queued prompt that became this record: the client need not take the oldest.
     fn dequeued(&mut self, head: &Head<'_>) {
-        if self.queue.is_empty() || !head.kind.is("user") || head.tool_use_result.is_some() {
+        if !head.kind.is("user") || head.tool_use_result.is_some() {
+            return;
+        }
+        if self.queue.is_empty() {
+            self.taken = None;
             return;
         }
         let names = match content_of(head) {
@@ -272,8 +283,15 @@ impl Indexer {
             }
             Some(Content::None) | None => Vec::new(),
         };
-        let at = self.queue.iter().position(|(_, name)| names.contains(name));
-        at.map(|at| self.queue.remove(at));
+        self.taken.take_if(|(_, name)| names.contains(name));
+        let Some(at) = self.queue.iter().position(|(_, name)| names.contains(name)) else { return };
+        self.queue.remove(at);
+        let Some((line, name)) = self.taken.take() else { return };
+        // One that the client lost would be the oldest for ever.
+        match std::mem::replace(&mut self.put_back, line) == line {
+            true => self.steered(line, name),
+            false => self.queue.push_front((line, name)),
+        }
     }
 
     /// Removes the queued prompt with this hash, or the oldest.
@@ -371,6 +389,12 @@ fn words_of(head: &Head<'_>, text: &str) -> u64 {
 /// True if a text can be an id; a redactor's replacement cannot.
 fn is_id(text: &str) -> bool {
     !text.bytes().any(|byte| byte == b' ' || byte == b'[') && !text.contains("REDACTED")
+}
+
+/// True if a queued text is the record of a background task.
+fn is_task(text: &str) -> bool {
+    let [start, field] = TASK_STARTED;
+    text.starts_with(start) && text.contains(field)
 }
 
 pub(super) fn has_result(content: &Content<'_>) -> bool {

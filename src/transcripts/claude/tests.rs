@@ -292,6 +292,21 @@ fn a_queued_prompt_that_is_taken_out_of_turn_is_read_once() {
         5: person prompt: use tabs
         6: client notice: <task-notification>done</task-notification>",
     );
+    check(
+        r#"
+        {"type":"queue-operation","operation":"enqueue","content":"<task-notification>done</task-notification>","sessionId":"s"}
+        {"type":"queue-operation","operation":"enqueue","content":"use tabs","sessionId":"s"}
+        {"type":"queue-operation","operation":"enqueue","content":"{\"task_id\": 5} is rejected, why?","sessionId":"s"}
+        {"type":"queue-operation","operation":"dequeue","sessionId":"s"}
+        {"type":"user","uuid":"u","message":{"content":"use tabs"}}
+        {"type":"queue-operation","operation":"dequeue","sessionId":"s"}
+        {"type":"user","uuid":"v","message":{"content":"<task-notification>done</task-notification>"}}"#,
+        "
+        = s
+        3: person steering: {\"task_id\": 5} is rejected, why?
+        5: person prompt: use tabs
+        7: client notice: <task-notification>done</task-notification>",
+    );
 }
 
 #[test]

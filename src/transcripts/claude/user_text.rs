@@ -26,7 +26,7 @@ fn prompt(text: impl Into<String>) -> ClientText {
     ClientText::new(Speaker::Person, EntryKind::Prompt, text)
 }
 
-/// Removes leading context blocks; returns whether there were any.
+/// Removes leading context blocks that are closed; returns whether there were any.
 fn without_context(text: &str) -> (&str, bool) {
     const BLOCKS: [&str; 6] = [
         "ide_opened_file", "ide_selection", "ide_diagnostics", "user-prompt-submit-hook",
@@ -35,9 +35,10 @@ fn without_context(text: &str) -> (&str, bool) {
     let mut rest = text.trim_start();
     let mut any = false;
     // Each iteration removes at least one byte.
-    while let Some(tag) = BLOCKS.iter().find(|tag| rest.starts_with(&format!("<{tag}>"))) {
-        let inner = rest.split_once(&format!("</{tag}>"));
-        (rest, any) = (inner.map_or("", |(_, rest)| rest.trim_start()), true);
+    while let Some(tag) = BLOCKS.iter().find(|tag| rest.starts_with(&format!("<{tag}>")))
+        && let Some((_, after)) = rest.split_once(&format!("</{tag}>"))
+    {
+        (rest, any) = (after.trim_start(), true);
     }
     (rest, any)
 }
@@ -97,7 +98,9 @@ mod tests {
             "person prompt: Implement the following plan:\n1",
         );
         check("<user-memory-input>use tabs</user-memory-input>", "person prompt: use tabs");
-        check("<div> is wrong here", "person prompt: <div> is wrong here");
+        for words in ["<div> is wrong here", "<system_instruction> is ignored, fix it"] {
+            check(words, &format!("person prompt: {words}"));
+        }
     }
 
     #[test]

@@ -5,10 +5,14 @@ use super::record::{AnyPayload, Envelope, Head};
 use super::tools::{self, CallEnd};
 use crate::domain::{Digest, Outcome, Timestamp};
 use crate::transcripts::client_text::SUMMARY_HEAD;
+use crate::transcripts::fields::Content;
 use crate::transcripts::json::JsonExt;
 use crate::transcripts::marks::{LineMarks, NameMap, NameSet, name_of};
 use crate::transcripts::raw::{RawSession, short_title};
+use crate::transcripts::text::{clean, flatten};
 use crate::transcripts::tools::outcome_of_flag;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Line copied from the session that this one was forked from.
@@ -24,8 +28,8 @@ pub(super) struct Index {
     pub(super) subagent: bool,
     /// True if text is read from events, false if from items.
     pub(super) events: bool,
-    /// True if items hold what the agent says.
-    pub(super) answers: bool,
+    /// Hashes of what the agent says in items, as far as no event has a prompt; see [`answer_name`].
+    pub(super) answers: NameSet,
     /// Hashes of texts in events, each of which an item repeats.
     pub(super) event_texts: NameSet,
     /// Ends of calls, by hash of the id.
@@ -75,6 +79,9 @@ impl Indexer {
             let session = &mut self.index.session;
             session.cwd = session.cwd.take().or(cwd);
         }
+        if head.kind.is("message") && head.role.is("assistant") && !self.index.events {
+            self.answer(head.content);
+        }
         let (ordinal, payload_kind) = (envelope.ordinal.0, head.kind.get());
         self.fork.line(&LineInfo { line, ordinal, at, kind, payload_kind });
         match head.item.0.take().filter(|_| head.kind.is("item_completed")) {
@@ -119,7 +126,6 @@ impl Indexer {
                 }
                 self.index.event_texts.insert(name_of(head.message.get().trim()));
             }
-            "message" => self.index.answers |= head.role.is("assistant"),
             "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" => {
                 if let Some(call) = head.call_id.some() {
                     self.ended(name_of(call), head);
@@ -148,6 +154,16 @@ impl Indexer {
             "thread_rolled_back" => self.roll_back(line, head.num_turns.0),
             _ => {}
         }
+    }
+
+    /// Records what an item says, as a whole and by block, each of which may have an event.
+    fn answer(&mut self, content: Option<&RawValue>) {
+        let content: Option<Content<'_>> =
+            content.and_then(|content| serde_json::from_str(content.get()).ok());
+        if let Some(Content::Blocks(blocks)) = &content {
+            self.index.answers.extend(blocks.iter().map(|block| answer_name(block.text.get())));
+        }
+        self.index.answers.insert(answer_name(&flatten(content.unwrap_or_default())));
     }
 
     /// Records the end of a call; a failed command in a script makes the script fail.
@@ -190,6 +206,12 @@ impl Indexer {
         self.index.session.native_id = self.id.or(self.digest).unwrap_or_else(digest);
         self.index
     }
+}
+
+/// Hash of what the agent says. Events leave out the sources that are behind it.
+pub(super) fn answer_name(text: &str) -> u64 {
+    let text = clean(Cow::Borrowed(text));
+    name_of(text.split("<oai-mem-citation>").next().unwrap_or_default().trim())
 }
 
 fn end_of<C>(head: &AnyPayload<'_, C>) -> CallEnd {

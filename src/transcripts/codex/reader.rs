@@ -101,7 +101,9 @@ impl<'a> RecordReader<'a> {
             let event = (newer, name_of(payload.message.get()));
             let again = self.last_event.replace(event) == Some((!newer, event.1));
             // Those of a sub-agent may have no prompt among them.
-            if again || !self.index.events && (newer || self.index.answers) {
+            let told = !self.index.events
+                && self.index.answers.contains(&index::answer_name(payload.message.get()));
+            if again || told {
                 return;
             }
         }

@@ -29,8 +29,8 @@ impl<'a, P: Default + Deserialize<'a>> Envelope<'a, P> {
     }
 }
 
-/// Payload as the first pass reads it: without its contents.
-pub(super) type Head<'a> = AnyPayload<'a, Option<IgnoredAny>>;
+/// Payload as the first pass reads it: its contents are not parsed.
+pub(super) type Head<'a> = AnyPayload<'a, Option<&'a RawValue>>;
 /// Payload as the second pass reads it.
 pub(super) type Payload<'a> = AnyPayload<'a, Content<'a>>;
 

@@ -507,4 +507,14 @@ fn what_a_sub_agent_without_a_prompt_says_is_read_once() {
         = s
         2: assistant text: Done.",
     );
+    let copied = item.replace("Done.", "Planned.");
+    let cited = item.replace("Done.", r"Done.\n\n<oai-mem-citation>\nx\n</oai-mem-citation>");
+    check(
+        &[HEAD, &copied, &event].join("\n"),
+        "
+        = s
+        2: assistant text: Planned.
+        3: assistant text: Done.",
+    );
+    assert_eq!(testing::read(read, [HEAD, &event, &cited].join("\n").as_bytes()).len(), 2);
 }

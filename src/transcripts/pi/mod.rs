@@ -51,9 +51,18 @@ fn link(json: &Value, talk: &mut Conversation<'_>) {
 
 fn info(json: &Value, talk: &mut Conversation<'_>) {
     // An extension names the sessions of its sub-agents, which fork the parent's.
-    talk.is_sidechain |= json.text("name").starts_with("subagent-");
+    talk.is_sidechain |= is_subagent(json.text("name"));
     link(json, talk);
     talk.title(json.text("name"));
+}
+
+/// True for `subagent-ROLE-RUN-NUMBER`, with eight hex digits as the run: a person may name a session
+/// `subagent-refactor`. The header tells nothing: not every sub-agent's has a parent.
+fn is_subagent(name: &str) -> bool {
+    let mut parts = name.rsplit('-');
+    let number = parts.next().is_some_and(|it| it.parse::<u32>().is_ok());
+    let run = parts.next().filter(|it| it.len() == 8 && u32::from_str_radix(it, 16).is_ok());
+    number && run.is_some() && name.starts_with("subagent-")
 }
 
 fn injected(json: &Value, talk: &mut Conversation<'_>) {
@@ -143,7 +152,7 @@ mod tests {
         let lines = [
             said("a", "null", r#"{"role":"user","content":"plan it"}"#),
             said("b", r#""a""#, r#"{"role":"user","content":"Limit.","visibility":"user_only"}"#),
-            r#"{"type":"session_info","id":"c","parentId":"b","name":"subagent-worker-1"}"#.into(),
+            r#"{"type":"session_info","id":"c","parentId":"b","name":"subagent-worker-90afef25-1"}"#.into(),
             said("d", r#""c""#, r#"{"role":"user","content":"Task: test it"}"#),
         ];
         let told = [
@@ -152,5 +161,6 @@ mod tests {
             "client prompt sidechain: Task: test it",
         ];
         assert_eq!(shown(Format::Pi, &lines.join("\n")), told);
+        assert!(!is_subagent("subagent-refactor") && !is_subagent("subagent-step-2"));
     }
 }
