@@ -168,10 +168,11 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let telemetry = logging::Telemetry::start();
-    let ended = match &cli.command {
+    let ended = if let Command::Hook(args) = &cli.command {
         // Without a runtime, since a hook exits with 0 whatever fails.
-        Command::Hook(args) => Ok(hook::run(args, cli.config.as_deref())),
-        _ => settings::runtime().and_then(|it| it.block_on(run(cli))),
+        Ok(hook::run(args, cli.config.as_deref()))
+    } else {
+        settings::runtime().and_then(|it| it.block_on(run(cli)))
     };
     let code = ended.unwrap_or_else(Failure::report);
     telemetry.end();

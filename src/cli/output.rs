@@ -234,7 +234,8 @@ pub(super) async fn in_pages(command: impl Future<Output = Result<()>>) -> Resul
     let result = command.await;
     let page = PAGE.take().unwrap_or_default();
     let is_long = height <= page.lines().count();
-    if !page.is_empty() && !(is_long && show_in_pager(&page)?) {
+    let is_shown = page.is_empty() || is_long && show_in_pager(&page)?;
+    if !is_shown {
         unbroken(page.trim_end())?;
     }
     result

@@ -674,13 +674,15 @@ impl<'a> Placing<'a> {
     /// Archive by month: active memories that no other file shows, and points of settled discussions.
     fn archive(&mut self, mut add: impl FnMut(Page)) {
         let mut months: BTreeMap<String, Vec<&Memory>> = BTreeMap::new();
-        let is_left = |it: &&Memory| match &it.claim {
-            // Its points, unless the decision that settled it has a record with them.
-            Claim::Discussion(of) if it.state == MemoryState::Superseded => {
+        let is_left = |it: &&Memory| {
+            if let Claim::Discussion(of) = &it.claim
+                && it.state == MemoryState::Superseded
+            {
+                // Its points, unless the decision that settled it has a record with them.
                 let has_record = it.superseded_by.is_some_and(|by| self.names.label(by).is_some());
-                !of.points.is_empty() && !has_record
+                return !of.points.is_empty() && !has_record;
             }
-            _ => is_active(it) && !self.shown.contains(&it.id),
+            is_active(it) && !self.shown.contains(&it.id)
         };
         for memory in self.in_time.iter().copied().filter(is_left) {
             let month = memory.valid_from.map(|at| at.day().chars().take(MONTH_LETTERS).collect());
