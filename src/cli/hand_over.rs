@@ -103,7 +103,11 @@ pub(super) fn take_gone(all: &mut Vec<SpooledHandOver>) -> Vec<SpooledHandOver> 
     let is_gone = |it: &mut SpooledHandOver| {
         GIVEN_UP <= now.since(it.at)
             && it.problem.is_some()
-            && it.transcript.parent().is_some_and(Path::is_dir)
+            && it.transcript.parent().is_some_and(|folder| {
+                // A session's folder goes with its sub-agents.
+                let of_agents = folder.ends_with("subagents");
+                of_agents.then(|| folder.ancestors().nth(2)).flatten().unwrap_or(folder).is_dir()
+            })
             && it.transcript.try_exists().is_ok_and(|is_there| !is_there)
     };
     all.extract_if(.., is_gone).collect()

@@ -279,9 +279,6 @@ const RUN_ONCE: [&str; 2] = ["claude-code", "qwen"];
 /// File with annalist's hooks beside those asked for: the user's for a project, the project's for the user. `None` if the
 /// client would not run both.
 fn hooks_beside(client: &Client, user: bool) -> Result<Option<PathBuf>> {
-    if RUN_ONCE.contains(&client.flag) {
-        return Ok(None);
-    }
     let here = project()?.join(client.folder);
     let Some(own) = folder_of_user(client).ok().filter(|own| *own != here) else {
         return Ok(None);
@@ -294,7 +291,9 @@ fn hooks_beside(client: &Client, user: bool) -> Result<Option<PathBuf>> {
         let is_plugin = matches!(content, Content::OpencodePlugin);
         let is_ours =
             if is_plugin { content.remove(&text) == Merged::Removed } else { has_hook(&text) };
-        is_ours.then_some(path)
+        let is_once = RUN_ONCE.contains(&client.flag)
+            && settings::program().is_ok_and(|it| text.contains(&format!("\"{it} hook ")));
+        (is_ours && !is_once).then_some(path)
     }))
 }
 

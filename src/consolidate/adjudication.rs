@@ -263,9 +263,11 @@ impl OfferedRecord {
         let claim = record.claim.strings().into_iter().map(|(_, text)| text);
         let shown = evidence.chain(claim).chain(beside.iter().map(|said| said.words.as_str()));
         // The statements beside it are shown behind their speakers.
-        let mut speakers = beside.iter().map(|said| format!("{}: ", said.speaker.name()));
-        let bare = speakers.find_map(|speaker| quote.strip_prefix(&speaker)).unwrap_or(quote);
-        quotes(bare, &shown.map(folded).collect::<Vec<_>>())
+        let is_by_speaker = |said: &NearbyStatement| {
+            let bare = quote.strip_prefix(&format!("{}: ", said.speaker.name()));
+            bare.is_some_and(|bare| quotes(bare, &[folded(said.words.as_str())]))
+        };
+        quotes(quote, &shown.map(folded).collect::<Vec<_>>()) || beside.iter().any(is_by_speaker)
     }
 
     /// True if the first answer by a person is not a refusal.

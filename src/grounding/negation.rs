@@ -260,14 +260,14 @@ fn is_negation(word: &str) -> bool {
         || word.contains('y') && TURKISH_NEGATION_INFIXES.iter().any(|inside| word.contains(inside))
 }
 
-/// True if `text` takes something out: `took it off`, `took the address of the trailer out of the plan`.
+/// True if `text` takes something out: `took the address off`, `took the address of the trailer out of the plan`.
 fn takes_away(text: &str) -> bool {
     let words: Vec<_> = plain(text).map(lowered).collect();
     let is_away = |word: &&str| AWAY.contains(word);
     let mut taking = (0..words.len()).filter(|at| TAKING.contains(&&*words[*at]));
     taking.any(|at| {
         let rest: Vec<&str> = words[at + 1..].iter().map(|it| &**it).collect();
-        rest.iter().take(NEGATION_SCOPE_WORDS).any(is_away)
+        rest.iter().take(2 * NEGATION_SCOPE_WORDS).any(is_away)
             || rest.windows(2).any(|it| it == ["out", "of"])
     })
 }

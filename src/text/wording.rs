@@ -114,7 +114,10 @@ fn forbids(text: &str) -> bool {
         is_no(word)
             && !list("unless").contains(word)
             && !is_only(words.get(at + 1))
-            && !text.contains(&format!("{word}-"))
+            && !text.split_whitespace().any(|part| {
+                let part = part.trim_start_matches(|it: char| !it.is_alphanumeric());
+                part.strip_prefix(word).is_some_and(|rest| rest.starts_with('-'))
+            })
     })
 }
 
@@ -293,6 +296,7 @@ mod tests {
             assert!(!is_constraint(text), "{text}");
         }
         assert!(is_prohibition("Please do not touch vendor/") && is_prohibition("Keine Emojis"));
+        assert!(is_prohibition("No pushes to the mono-repo"));
         assert!(
             !is_prohibition("Anna wants not only CSV but also PDF")
                 && !is_prohibition("Ann wants no-op mode for the importer")

@@ -262,7 +262,8 @@ impl Operation {
         memory.valid_from = earlier(memory.valid_from, facts.at);
         memory.said_by = memory.said_by.min(facts.said_by);
         // A question, or a wish to be told something, ends with a record that says so.
-        let is_question = matches!(memory.claim, Claim::Discussion(_) | Claim::Request(_));
+        let is_question = matches!(memory.claim, Claim::Discussion(_) | Claim::Request(_))
+            && memory.claim.kind() == facts.claim.kind();
         if is_question && !memory.is_decided_after(facts.at) && memory.stage < facts.stage {
             memory.stage = facts.stage;
         }

@@ -205,8 +205,12 @@ pub(super) fn is_part(text: &str, number: &Span, head: &str, tail: &str) -> bool
     let (head_parts, tail_parts) = (parts(&before), parts(&after));
     let is_file = after.starts_with('.')
         && matches!(tail_parts.as_slice(), [end] if FILE_ENDS.contains(end.as_str()));
+    // `anna.mueller/5551234567`
+    let is_person = matches!(head_parts.as_slice(), [first, last]
+        if [first, last].iter().all(|it| it.chars().all(char::is_alphabetic))
+            && before.contains(&format!("{first}.{last}")));
     let named = is_file
-        || is_name(&head_parts, head_parts.last())
+        || !is_person && is_name(&head_parts, head_parts.last())
         || is_name(&tail_parts, tail_parts.first());
     let groups: Vec<&str> = before.split(|it| !is_digit(it)).filter(|it| !it.is_empty()).collect();
     let is_group = |it: &str| {

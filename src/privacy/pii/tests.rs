@@ -127,6 +127,8 @@ fn digits_of_fractions_identifiers_and_paths_are_no_numbers() {
         ("4111111111111111.12/27", "<CREDIT_CARD>.12/27"),
         ("my number is 5551234567.thanks", "my number is <PHONE>.thanks"),
         ("Bob/5551234567", "Bob/<PHONE>"),
+        ("https://wa.me/6591234567", "https://wa.me/<PHONE>"),
+        ("anna.mueller/5551234567", "anna.mueller/<PHONE>"),
         ("anna-5551234567", "anna-<PHONE>"),
         ("Ask Bob.5551234567", "Ask Bob.<PHONE>"),
         ("5551234567-Anna", "<PHONE>-Anna"),

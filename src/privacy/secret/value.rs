@@ -299,18 +299,23 @@ pub(super) fn is_identifier(word: &str) -> bool {
     let (before, last) = word.rsplit_once('-').unwrap_or_default();
     let describes = last.ends_with("ed") || UNITS.contains(&last);
     let is_format = |part: &str| is_known(part) || UNITS.contains(&part);
-    if describes && before.split('-').all(is_plain) && lower.split('-').any(is_format) {
+    let is_sized =
+        word.starts_with(|it: char| it.is_ascii_digit()) && lower.split('-').any(is_format);
+    let is_format = is_sized || lower.split('-').any(is_known);
+    if describes && before.split('-').all(is_plain) && is_format {
         return true;
     }
     let letters = |part: &str| part.trim_end_matches(|it: char| it.is_ascii_digit()).to_owned();
     let others = || lower.split('_').filter(|part| !is_type(part));
     let digits: usize = others().map(|part| part.len() - letters(part).len()).sum();
+    let noun = lower.rsplit('_').map(letters).find(|part| !part.is_empty());
+    let is_column = noun.is_some_and(|noun| words::COLUMNS.contains(&*noun));
     let cased = [u8::is_ascii_uppercase, u8::is_ascii_lowercase];
     is_name(word)
         && word.contains('_')
         && digits <= DIGITS_MAX
         && others().all(|part| letters(part).bytes().all(|byte| byte.is_ascii_alphabetic()))
-        && lower.split('_').any(|part| is_type(part) || words::COLUMNS.contains(&*letters(part)))
+        && (lower.split('_').any(is_type) || is_column)
         && cased.iter().any(|case| count(word, case) == 0)
 }
 

@@ -99,7 +99,10 @@ fn calls_scripts_and_commands_go() {
 
 #[test]
 fn words_and_numbers_with_marks_go() {
-    for value in ["blue_horse_42", "ACME_PROD_77", "Maple-77-Rusted", "md5_Kx9Lq"] {
+    for value in [
+        "blue_horse_42", "ACME_PROD_77", "Maple-77-Rusted", "md5_Kx9Lq", "level_up_42",
+        "moon-77-long",
+    ] {
         check(&format!("the token is {value}"), "the token is <SECRET>");
         let table = "| Token | Size |\n|---|---|\n| {} | 2 |";
         check(&table.replace("{}", value), &table.replace("{}", "<SECRET>"));
