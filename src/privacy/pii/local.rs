@@ -142,7 +142,7 @@ fn glues(letter: char) -> bool {
     is_word(letter) || "._-/#".contains(letter)
 }
 
-/// What is written in one with the digits that start at `start`, and whether it starts its line.
+/// Text written in one with the digits that start at `start`, and true if it starts its line.
 fn glued_before(text: &str, start: usize, head: &str) -> (String, bool) {
     let before = text.get(..start).unwrap_or_default().chars().rev().chain(head.chars().rev());
     let before: Vec<char> = before.take(SIDE_MAX).collect();
