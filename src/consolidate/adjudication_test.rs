@@ -339,6 +339,50 @@ fn a_merge_keeps_the_values_and_conditions_of_both() {
     check(whole, passing, &format!("{whole} (also: {passing})"));
     let valued = "an invoice goes out within 20 days unless the bank is closed";
     check(whole, valued, &format!("{valued} (also: {whole})"));
+    let (asked, signed) = ("the forms for the bank are signed", "Ann has signed, Bob not yet");
+    check(asked, signed, &format!("{signed} (also: {asked})"));
+}
+
+#[test]
+fn a_question_that_is_raised_again_keeps_what_was_said_about_it() {
+    let measured =
+        discussion("How wide must the path be (left open)", &["it is 1.32", "law: 1.20"]);
+    let later = discussion("Width of the path (left open)", &["put off", "law: 1.20"]);
+    for verdict in [Verdict::Same, Verdict::Covered, Verdict::Covers] {
+        let old = record(measured.clone(), Speaker::Person, 1);
+        let new = [record(later.clone(), Speaker::Person, 9)];
+        let mut state = MemoryMap::new();
+        plan(std::slice::from_ref(&old), &mut state);
+        let memories = Memories::of(NAMESPACE, &state);
+        let mut verdicts = Verdicts::none();
+        verdicts.insert(new[0].id, of(&state, &old).id, verdict);
+        let (planned, _) = consolidate(&new, &memories, &verdicts);
+        finish(&new, &planned, memories, &mut state);
+        let mut active = state.values().filter(|it| it.state == MemoryState::Active);
+        let Some(Claim::Discussion(it)) = active.next().map(|it| &it.claim) else { panic!() };
+        assert_eq!(it.points, ["it is 1.32", "law: 1.20", "put off"]);
+        assert!(active.next().is_none());
+    }
+}
+
+#[test]
+fn another_date_for_what_was_to_happen_once_takes_its_place() {
+    let until = "readings are accepted until 8 November";
+    for (former, is_ended) in
+        [("the deadline for readings is 31 October", true), ("readings are accepted", false)]
+    {
+        let old = record(decision(&[], former, ""), Speaker::Person, 1);
+        let new = [record(decision(&[], until, ""), Speaker::Person, 9)];
+        let mut state = MemoryMap::new();
+        plan(std::slice::from_ref(&old), &mut state);
+        let memories = Memories::of(NAMESPACE, &state);
+        let mut verdicts = Verdicts::none();
+        let replaces = Verdict::Replaces { agreed: false };
+        verdicts.insert(new[0].id, of(&state, &old).id, replaces);
+        let (planned, _) = consolidate(&new, &memories, &verdicts);
+        finish(&new, &planned, memories, &mut state);
+        assert_eq!(of(&state, &old).state == MemoryState::Superseded, is_ended, "{planned:#?}");
+    }
 }
 
 #[test]
@@ -376,8 +420,13 @@ fn what_was_decided_for_the_time_until_something_works_ends_with_the_deed() {
     let works = attempt("Put the other cable in the label printer", "whole tickets", true);
     let fails = attempt("Put the other cable in the label printer", "half a ticket", false);
     let (makeshift, rule) = ("for now tickets are written by hand", "tickets are written by hand");
+    let until = "tickets are written by hand until the printer works and stay in the box";
+    let permitted = "tickets are written by hand until the chair agrees to the printer";
     for (chosen, deed, day, is_ended) in [
         (makeshift, works.clone(), 9, true),
+        ("the rest stays on paper for now and must not be lost", works.clone(), 9, true),
+        (until, works.clone(), 9, true),
+        (permitted, works.clone(), 9, false),
         (makeshift, works.clone(), 0, false),
         (makeshift, fails, 9, false),
         (rule, works, 9, false),

@@ -12,7 +12,7 @@ use super::quantity::{quantity, words_of};
 use super::question::{is_settled, question};
 use super::retraction::clauses;
 use super::rules::is_protected;
-use super::statement::{Statement, text};
+use super::statement::{Statement, needs_permission, text};
 use super::subject::{SearchKeys, Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
@@ -352,16 +352,14 @@ struct Link<'a> {
     is_at_once: bool,
 }
 
-/// True if `decision` holds only for the time being, and `attempt` succeeded: `tickets are written by hand for now`, until the
-/// printer works.
+/// True if `decision` holds only for the time being, and `attempt` succeeded: `tickets are written by hand for now`, `until
+/// the printer works`. What needs a permission is a rule.
 fn is_bridged(decision: &Memory, attempt: &Memory) -> bool {
-    let says_for_now = |clause: &str| {
-        let clause = clause.trim();
-        list("interim").words().any(|it| clause.starts_with(it) || clause.ends_with(it))
-    };
+    let head = folded(decision.claim.headline());
     decision.claim.kind() == ClaimKind::Decision
         && matches!(&attempt.claim, Claim::Attempt(it) if it.succeeded)
-        && clauses(&folded(decision.claim.headline())).any(says_for_now)
+        && ["interim", "until"].iter().any(|it| list(it).are_in(&head))
+        && !needs_permission(&head)
 }
 
 /// True if a clause of the answer denies something, unless that leaves out what nobody wished for: `in English, without

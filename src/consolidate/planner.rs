@@ -499,9 +499,15 @@ fn or_in_part(rule: &'static str, ruling: Ruling, pair: &RulePair<'_>) -> (&'sta
 /// Rule and ruling by a verdict; `None` if the policy forbids it.
 fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)> {
     let attempts = pair.subject.search.kind == ClaimKind::Attempt;
+    let is_question = pair.subject.search.kind == ClaimKind::Discussion;
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     Some(match verdict {
         Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
+        // What was said about an open question stays with it.
+        Verdict::Same | Verdict::Covered | Verdict::Covers if is_question && pair.may_extend() => {
+            let says_more = new.says_beyond(old) && pair.may_follow();
+            (SAME, Ruling::Merge(if says_more { Merging::Combine } else { Merging::Extend }))
+        }
         // Loses no value and no condition.
         Verdict::Same if new.says_beyond(old) && pair.may_follow() => match old.says_beyond(new) {
             true if attempts => (SAME, Ruling::Merge(Merging::Provenance)),

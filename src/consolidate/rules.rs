@@ -12,7 +12,7 @@ use super::subject::{Likeness, Subject};
 use crate::domain::{
     ClaimKind, FOR_A_TIME, Memory, MemoryState, Merging, NARROWER, Speaker, Stage,
 };
-use crate::text::ends::decision_end;
+use crate::text::ends::{decided_day, decision_end};
 
 /// A record beside a memory that it may touch.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl RulePair<'_> {
         }
     }
 
-    fn may_extend(&self) -> bool {
+    pub(super) fn may_extend(&self) -> bool {
         !self.new.hearsay && (!is_protected(self.memory) || self.new.person || self.agreed)
     }
 
@@ -174,9 +174,12 @@ impl RulePair<'_> {
     /// none, so that holds again afterwards, or it is about a case of it. That counts if a model found the change.
     pub(super) fn in_part(&self, is_judged: bool) -> Option<&'static str> {
         let (later, former) = self.in_time()?;
-        let own = decision_end(&self.new.facts.claim, self.new.facts.at);
-        let other = decision_end(&self.memory.current_claim(), self.memory.valid_from);
-        let (until, end) = if self.order == Order::Later { (own, other) } else { (other, own) };
+        let own = (&self.new.facts.claim, self.new.facts.at);
+        let other = (&*self.memory.current_claim(), self.memory.valid_from);
+        let (one, before) = if self.order == Order::Later { (own, other) } else { (other, own) };
+        let until = decision_end(one.0, one.1);
+        // What was about one day alone does not hold again.
+        let end = decision_end(before.0, before.1).or_else(|| decided_day(before.0, before.1));
         if until.is_some() && end.is_none() {
             return Some(FOR_A_TIME);
         }

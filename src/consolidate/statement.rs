@@ -312,7 +312,10 @@ impl Statement {
         let (common, named) = (shared(&own.keys, &before.keys), shared(&lost, &given));
         // A lost verb may have been exchanged; most other lost words must be mentioned.
         let untold = without(&lost, &retraction.all);
-        let swapped = before.keys.len() > 1 && untold.is_empty() && own.swaps(before);
+        // A year in common is no matter in common.
+        let matter = without(&both(&own.keys, &before.keys), &former.head.values);
+        let swapped =
+            !matter.is_empty() && before.keys.len() > 1 && untold.is_empty() && own.swaps(before);
         // Another word in the place of one that is not mentioned: it is about something else.
         let kept: Vec<u64> = untold.iter().copied().filter(|key| !former.is_verb(key)).collect();
         let is_elsewhere = own.puts_others_for(&kept, before);
@@ -499,16 +502,22 @@ impl Statement {
         self.head.topic.iter().all(is_known)
     }
 
-    /// True if its main string has a value or a condition that the one of `other` lacks.
+    /// True if its main string has a value, a condition or a state of progress that the one of `other` lacks.
     pub(super) fn says_beyond(&self, other: &Statement) -> bool {
         let lacks = |key: &u64| {
             other.head.values.binary_search(key).is_err() && !other.stated.keys.contains(key)
         };
-        let is_limited = |it: &Statement| list("limits").are_in(&it.head.folded);
         self.head.values.iter().any(lacks)
             || self.stated.qualifiers.iter().any(lacks)
             || !without(&self.stated.dismissed, &other.all).is_empty()
-            || is_limited(self) && !is_limited(other)
+            || self.has_new("limits", other)
+            || self.has_new("progress", other)
+    }
+
+    /// True if its main string has a word of the list with this name, and that of `other` has none.
+    fn has_new(&self, name: &str, other: &Statement) -> bool {
+        let [own, others] = [self, other].map(|it| list(name).are_in(&it.head.folded));
+        own && !others
     }
 
     /// True if this later statement is about a case of what `former` says of all, as `the palm house` of `all houses`, or about one
@@ -539,8 +548,7 @@ impl Statement {
     pub(super) fn limits_beyond(&self, other: &Statement) -> bool {
         // One of a kind is no amount: `51 bytes in one frame`.
         let amounts = without(&without(&self.head.values, &self.head.names), &[key("", 1.0)]);
-        let is_limited = |it: &Statement| list("limits").are_in(&it.head.folded);
-        !without(&amounts, &other.head.values).is_empty() || is_limited(self) && !is_limited(other)
+        !without(&amounts, &other.head.values).is_empty() || self.has_new("limits", other)
     }
 
     /// True if it has more words and values than a `later` one, which puts no value in the place of one of them.
@@ -683,7 +691,7 @@ fn opposed(head: &str, by: &WordList) -> Vec<u64> {
 }
 
 /// True if the folded main string requires a person's permission.
-fn needs_permission(head: &str) -> bool {
+pub(super) fn needs_permission(head: &str) -> bool {
     let words = words_of(head);
     let says = |list: &WordList| words.iter().any(|word| list.has(word));
     says(list("before permitted")) && says(list("permission"))

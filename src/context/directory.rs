@@ -5,13 +5,16 @@ use super::budget::Kind as Part;
 use super::material::{Entry, Group, Material, Section};
 use crate::memory_dir::{
     ARCHIVE, Block, CONFLICTS_WITH, Document, FOCUS, Files, IN_PART_REPLACED_BY, Kind, LESSONS,
-    PAST_END, Part as BlockPart, Query, Readable, SOURCE, Status, adr_label, adr_number, is_struck,
+    PAST, Part as BlockPart, Query, Readable, SOURCE, Status, adr_label, adr_number, is_struck,
     meta, readable, search,
 };
 use crate::privacy::{Gate, Redacted, Woven, is_private_file, private_spans};
+use crate::text::truncate::words_within;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Maximum length of what was brought up about an open question, in characters.
+const POINTS_LETTERS_MAX: usize = 140;
 /// Maximum number of entries that a query scores; no block shows as many.
 const SCORED_MAX: usize = 200;
 /// Resolution of a score.
@@ -296,23 +299,26 @@ fn group(kind: Kind, entry: &Readable) -> Option<Part> {
 
 /// True if a mark says that the end of what the text states is past. A sync marks only what it also tags.
 fn is_past(text: &str) -> bool {
-    text.contains(&format!("{PAST_END} 2"))
+    PAST.iter().any(|mark| text.contains(&format!("{mark} 2")))
 }
 
 fn is_ticked(text: &str) -> bool {
     text.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("- [x]"))
 }
 
-/// The question alone, of one that says that it was left open: what was brought up about it has no room.
+/// A question that says that it was left open, with the beginning of what was brought up about it.
 fn asked(mut entry: Readable) -> Readable {
     const LEFT_OPEN: &str = "(left open)";
     let words = entry.text.as_str();
     let points = words.find(&format!("{LEFT_OPEN}: ")).filter(|_| entry.tag.is_some());
     if let Some(end) = points.map(|at| at + LEFT_OPEN.len()) {
         let marks = words.rfind(" (2").filter(|at| end < *at && words.ends_with(')'));
-        let marks = entry.text.cut(marks.unwrap_or(words.len())..words.len());
+        let marks = marks.unwrap_or(words.len());
+        let shown = end + words_within(&words[end..marks], POINTS_LETTERS_MAX).len();
+        let cut = if shown < marks { " …" } else { "" };
+        let [asked, marks] = [0..shown, marks..words.len()].map(|it| entry.text.cut(it));
         entry.text =
-            Redacted::weave(&[Woven::Passed(&entry.text.cut(0..end)), Woven::Passed(&marks)]);
+            Redacted::weave(&[Woven::Passed(&asked), Woven::Ours(cut), Woven::Passed(&marks)]);
     }
     entry
 }

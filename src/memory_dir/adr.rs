@@ -2,7 +2,7 @@
 
 use super::document::Shape;
 use super::escape::{words_inline, words_line};
-use super::facts::{IN_PART_REPLACED_BY, PAST_END};
+use super::facts::{IN_PART_REPLACED_BY, is_past_mark};
 use super::kind::UNKNOWN;
 use super::name::{adr_label, slug};
 use super::page::{Page, entry};
@@ -224,8 +224,7 @@ impl Placing<'_> {
         let chain = std::iter::successors(memory.superseded_by, next).take(SUCCESSORS_MAX);
         let successor = chain.filter(|id| *id != memory.id).find_map(|id| self.names.label(id));
         let mut marks = self.marks.get(&memory.id).into_iter().flatten();
-        let behind =
-            marks.find(|mark| mark.starts_with(IN_PART_REPLACED_BY) || mark.starts_with(PAST_END));
+        let behind = marks.find(|mark| mark.starts_with(IN_PART_REPLACED_BY) || is_past_mark(mark));
         let behind = behind.map(|mark| format!(" ({mark})")).unwrap_or_default();
         match (memory.state, memory.stage, successor) {
             (MemoryState::Superseded, _, Some(label)) => format!("Superseded by {label}"),

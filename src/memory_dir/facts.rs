@@ -6,8 +6,9 @@ use crate::domain::{
     Timestamp, named,
 };
 use crate::privacy::{Gate, Redacted};
-use crate::text::ends::decision_end;
+use crate::text::ends::{decided_day, decision_end};
 use crate::text::wording;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 
@@ -66,7 +67,7 @@ impl Contradiction {
 pub(crate) const IN_PART_REPLACED_BY: &str = "in part replaced by";
 
 /// Text before the last day on which a decision holds by its own words, once that is past.
-pub(crate) const PAST_END: &str = "past: until";
+pub(crate) const PAST: [&str; 2] = ["past: until", "past: on"];
 
 /// Text between an entry and the names that the code no longer has.
 pub(crate) const NOT_FOUND: &str = "not found in the code since";
@@ -75,12 +76,22 @@ pub(super) const PROPOSED: &str = "proposed";
 /// Mark of what was decided, and of which nothing else was done.
 pub(super) const DECIDED: &str = "decided";
 
-/// Mark of a decision whose own words end before `today`.
+/// Mark of a decision whose own words end before `today`, or that is about an event of a day before.
 pub(crate) fn past_end(memory: &Memory, today: Timestamp) -> Option<String> {
-    let end_of = |claim: &Claim| decision_end(claim, memory.valid_from);
-    // A person's edit is of another day than the claim: an end that only it names may be meant otherwise.
-    let end = end_of(&memory.claim).filter(|end| end_of(&memory.current_claim()) == Some(*end))?;
-    (end < today.date_in(&TimeZone::UTC)).then(|| format!("{PAST_END} {end}"))
+    let marked = |mark: &str, end_of: fn(&Claim, Option<Timestamp>) -> Option<Date>| {
+        let end_of = |claim: &Claim| end_of(claim, memory.valid_from);
+        // A person's edit is of another day than the claim: an end that only it names may be meant otherwise.
+        let end = end_of(&memory.claim).filter(|end| end_of(&memory.current_claim()) == Some(*end));
+        let past = end.filter(|end| *end < today.date_in(&TimeZone::UTC));
+        past.map(|end| format!("{mark} {end}"))
+    };
+    let [until, on] = PAST;
+    marked(until, decision_end).or_else(|| marked(on, decided_day))
+}
+
+/// True if `text` begins with a mark of [`past_end`].
+pub(super) fn is_past_mark(text: &str) -> bool {
+    PAST.iter().any(|mark| text.starts_with(mark))
 }
 
 /// Text between a discussion and the tag of the entry that settled it.

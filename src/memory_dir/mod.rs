@@ -37,8 +37,8 @@ pub use document::Document;
 pub(crate) use document::{Block, Part};
 pub(crate) use escape::{inline, words_line};
 pub(crate) use facts::{
-    CONFLICTS_WITH, Contradiction, IN_PART_REPLACED_BY, LastRun, NOT_FOUND, PAST_END, Section,
-    marks, past_end, section, suspicion,
+    CONFLICTS_WITH, Contradiction, IN_PART_REPLACED_BY, LastRun, NOT_FOUND, PAST, Section, marks,
+    past_end, section, suspicion,
 };
 pub use facts::{Facts, SessionNote};
 pub(crate) use kind::{

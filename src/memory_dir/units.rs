@@ -2,7 +2,7 @@
 //! people moved or copied to files where they are not rendered change with their memories there too.
 
 use super::document::{Block, Document, Part};
-use super::facts::{DECIDED, NOT_FOUND, PAST_END, PROPOSED};
+use super::facts::{DECIDED, NOT_FOUND, PROPOSED, is_past_mark};
 use super::kind::{Files, Kind, SESSIONS};
 use super::line;
 use super::name::is_day;
@@ -209,7 +209,7 @@ pub(crate) fn tags_of_memories(files: &Files) -> BTreeSet<&str> {
 /// The line without the marks behind its text. The date stays, and what a person put there.
 pub(super) fn without_marks(line: &str) -> String {
     let is_mark = |it: &&str| {
-        let has_more = it.contains(SOURCE) || it.starts_with(PAST_END);
+        let has_more = it.contains(SOURCE) || is_past_mark(it);
         has_more || it.starts_with(NOT_FOUND) || [PROPOSED, DECIDED].contains(it)
     };
     let own = marked(line.trim_end()).behind.split("; ").filter(|it| !is_mark(it));

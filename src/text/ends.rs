@@ -1,4 +1,4 @@
-//! Ends that a text names for what it says: `debug logs until 3 September`, `bis morgen`, `jusqu'au 12 mars`.
+//! Ends that a text names for what it says: `debug logs until 3 September`, `bis morgen`, `jusqu'au 12 mars`; days of events.
 
 use crate::domain::{Claim, ClaimKind, Timestamp};
 use jiff::ToSpan;
@@ -46,6 +46,12 @@ const FROM_THEN: [&str; 12] = [
     "then", "after", "afterwards", "thereafter", "now", "dann", "danach", "jetzt", "puis",
     "ensuite", "luego", "después",
 ];
+/// Words before the day of an event, and between them and the day.
+const EVENT: [&str; 22] = [
+    "is", "are", "be", "held", "place", "meets", "happens", "repeated", "due", "out", "ist",
+    "sind", "findet", "bleibt", "raus", "est", "lieu", "es", "será", "lugar", "zijn", "plaats",
+];
+const ON: [&str; 7] = ["on", "am", "den", "le", "el", "op", "de"];
 const TODAY: [&str; 6] = ["today", "tonight", "heute", "aujourd'hui", "aujourd’hui", "hoy"];
 const TOMORROW: [&str; 4] = ["tomorrow", "morgen", "demain", "mañana"];
 /// Months, from January, as they are written and shortened.
@@ -80,6 +86,40 @@ pub(crate) fn decision_end(claim: &Claim, at: Option<Timestamp>) -> Option<Date>
     named_end(claim.headline(), at.date_in(&TimeZone::UTC))
 }
 
+/// Day of the event that a decision made at `at` is about: `the fair is on Sunday 4 October`. `None` for other claims.
+pub(crate) fn decided_day(claim: &Claim, at: Option<Timestamp>) -> Option<Date> {
+    let at = at.filter(|_| claim.kind() == ClaimKind::Decision)?;
+    event_day(claim.headline(), at.date_in(&TimeZone::UTC))
+}
+
+/// Day of the event that the whole of `text`, said on `said`, is about.
+fn event_day(text: &str, said: Date) -> Option<Date> {
+    if text.contains(';') || !text.contains(|it: char| it.is_ascii_digit()) {
+        return None;
+    }
+    let text = text.to_lowercase();
+    let words = bare(text.split_whitespace());
+    if [&EACH[..], &FROM_THEN, &UNTIL].iter().any(|of| words.iter().any(|it| of.contains(it))) {
+        return None;
+    }
+    let is_before =
+        |it: &&&str| ON.contains(*it) || ARTICLES.contains(*it) || index(&WEEKDAYS, it).is_some();
+    let day_behind = |at: usize| {
+        let rest: Vec<&str> = words.get(at + 1..)?.iter().skip_while(is_before).copied().collect();
+        let first = rest.first()?;
+        let is_day = first.starts_with(|it: char| it.is_ascii_digit());
+        let date = (is_day || index(&MONTHS, first).is_some()).then(|| date_at(&rest, said))?;
+        let is_on = words.get(at + 1).is_some_and(|it| ON.contains(it));
+        date.or_else(|| day_at(first, said).filter(|_| is_on))
+    };
+    let mut events = (0..words.len()).filter(|at| EVENT.contains(&words[*at]));
+    events.find_map(day_behind).filter(|day| said <= *day)
+}
+
+fn bare<'t>(words: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    words.map(|it| it.trim_matches([',', ';', ':', '(', ')', '"'])).collect()
+}
+
 /// Last day on which the whole of `text`, said on `said`, holds by its own words. `None` if it names no end, or if that is the
 /// end of a part.
 fn named_end(text: &str, said: Date) -> Option<Date> {
@@ -88,8 +128,7 @@ fn named_end(text: &str, said: Date) -> Option<Date> {
     }
     let text = text.to_lowercase().replace(INCLUDING, THROUGH);
     let marked: Vec<&str> = text.split_whitespace().collect();
-    let words: Vec<&str> =
-        marked.iter().map(|it| it.trim_matches([',', ';', ':', '(', ')', '"'])).collect();
+    let words = bare(marked.iter().copied());
     let first = |is_it: fn(&&str) -> bool| words.iter().position(is_it);
     let until = first(|it| UNTIL.contains(it));
     let at = until.or_else(|| first(|it| *it == THROUGH))?;
@@ -291,6 +330,34 @@ mod tests {
             ("Solo lectura hasta fin de mes", Some((2026, 8, 31))),
             ("No deploys until Friday, next window is Monday", Some((2026, 8, 28))),
         ]);
+    }
+
+    #[test]
+    fn an_event_is_past_after_its_day() {
+        let of_day = |text: &str, month: i8, day: i8| {
+            assert_eq!(event_day(text, date(2026, 8, 27)), Some(date(2026, month, day)), "{text}");
+        };
+        of_day("The meeting is on Saturday 7 November at 15:00", 11, 7);
+        of_day("The plot inspection is on Sat 17 October, 10 o'clock", 10, 17);
+        of_day("The deadline for the readings is 31 October", 10, 31);
+        of_day("The letter goes out on Tuesday the 1st", 9, 1);
+        of_day("The meeting is repeated on 21 November, only if too few come", 11, 21);
+        of_day("Die Versammlung findet am 7. November statt", 11, 7);
+        of_day("La fête a lieu le samedi 3 octobre", 10, 3);
+        for text in [
+            "Kathrin starts as treasurer on 1 December",
+            "The rate is 41 cents from 1 December",
+            "The rate is raised on 1 December",
+            "The meeting is on 7 November; the hall costs 120",
+            "The meeting is on 7 November every year",
+            "The retention is 14 days",
+            "The meeting is on Friday",
+            "Python is 3.12",
+            "The port is 8443",
+            "The winner is the 2nd",
+        ] {
+            assert_eq!(event_day(text, date(2026, 8, 27)), None, "{text}");
+        }
     }
 
     #[test]

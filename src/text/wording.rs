@@ -38,6 +38,13 @@ pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
     let forbids = says(&words, "forbids").and_then(|at| words.get(at + 1..));
     let has_any = |of: &str| list(of).iter().any(|it| has_words(&prose, it));
     let has_unless = |words: &[&str]| says(words, "unless").is_some();
+    if has_any("makeshift") {
+        return false;
+    }
+    // `House rule: …`
+    let title = chosen.split_once(": ").map(|(title, _)| folded(title)).unwrap_or_default();
+    let title = split(&title);
+    let is_titled = title.len() <= RULE_WORDS_MAX && says(&title, "rule").is_some();
     let called = reason.split([';', '.']).next().unwrap_or_default().split_whitespace();
     let ends = |letter: char| !letter.is_alphanumeric() && letter != ':';
     let mut called = called.take(RULE_WORDS_MAX).map(|word| word.trim_matches(ends));
@@ -47,6 +54,7 @@ pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
         || list("always-joined").iter().any(|word| text.contains(word))
         || forbids.is_some_and(|rest| has_unless(rest) || has_any("while-any"))
         || has_unless(&words) && has_any("asks")
+        || is_titled
         || called.any(|word| list("rule").contains(&word))
         || begins_from_now_on(&text)
 }
@@ -234,6 +242,9 @@ mod tests {
             "Nothing is rolled out while a storm warning is active",
             "Deploys on Tuesdays; none während einer Messe",
             "The agent asks before it adds a dependency",
+            "Whenever a page changes, its test changes with it",
+            "House rule: a test for it in the same commit",
+            "No names in the repository, not anywhere",
         ] {
             assert!(is_rule(text, ""), "{text}");
         }
@@ -271,6 +282,7 @@ mod tests {
             "no upgrade while the build is red",
             "the shell asks before it deletes a file",
             "only the API is in Docker",
+            "the rest stays on paper for now and must not be lost",
         ] {
             assert!(!is_rule(text, "it is faster"), "{text}");
         }
