@@ -67,7 +67,7 @@ impl ReplySource for RecordingSource<'_> {
                 }
             },
             Source::Model { client, context, spent } => {
-                (client.ask(request, 0, *context, spent).await?, Origin::Recorded)
+                (client.ask(request, request.digest(), *context, spent).await?, Origin::Recorded)
             }
         };
         let usage = counted(&reply, request);

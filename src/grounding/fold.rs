@@ -288,6 +288,9 @@ fn transcript_label(label: &str) -> Option<Range<usize>> {
     let from = label.rfind('[')?;
     let to = from + label[from..].find(']')?;
     let to = label[from..to].find(", part ").map_or(to, |part| from + part);
+    if !label[from..to].contains(' ') {
+        return None;
+    }
     let starts = ["[ToolCall ", "[ToolResult ", ": ToolCall ", ": ToolResult ", ", exit "];
     let start = starts.iter().find_map(|start| Some(label[from..to].find(start)? + start.len()))?;
     Some(from + start..to)

@@ -112,8 +112,12 @@ impl Counts {
     fn add(&mut self, text: &str) {
         self.looked += text.len();
         for word in text.split(|letter: char| !letter.is_alphabetic()) {
-            self.letters += if word.is_ascii() { word.len() } else { word.chars().count() };
-            self.other_script += word.chars().filter(|letter| u32::from(*letter) > 0x24F).count();
+            if word.is_ascii() {
+                self.letters += word.len();
+            } else {
+                self.letters += word.chars().count();
+                self.other_script += word.chars().filter(|it| u32::from(*it) > 0x24F).count();
+            }
             if (2..=FUNCTION_BYTES_MAX).contains(&word.len()) {
                 let word = lowered(word);
                 let of_others = || is_further_word(&word).then_some(false);

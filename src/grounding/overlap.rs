@@ -630,7 +630,7 @@ impl Field {
 
     /// Indices of the words in a range of sentences.
     fn held(&self, sentences: Range<usize>) -> Vec<usize> {
-        words_in(&self.places, &sentences)
+        words_in(&self.places, &sentences, self.words.len()).collect()
     }
 }
 

@@ -100,19 +100,22 @@ impl ClaimWords {
 
     /// Share of the claim's weight in a range of sentences, 0 to 1.
     pub(super) fn share(&self, sentences: &Range<usize>) -> f64 {
-        let held = words_in(&self.places, sentences);
-        held.iter().map(|word| self.weights[*word]).sum::<f64>() / self.total
+        let held = words_in(&self.places, sentences, self.weights.len());
+        held.map(|word| self.weights[word]).sum::<f64>() / self.total
     }
 }
 
-/// Distinct words in a range of sentences; `places` has sentences and words in text order.
-pub(super) fn words_in(places: &[(u32, usize)], sentences: &Range<usize>) -> Vec<usize> {
+/// Distinct words in a range of sentences, of `count`; `places` has sentences and words in text order.
+pub(super) fn words_in(
+    places: &[(u32, usize)],
+    sentences: &Range<usize>,
+    count: usize,
+) -> impl Iterator<Item = usize> + use<> {
     let first = places.partition_point(|(at, _)| (*at as usize) < sentences.start);
     let here = places[first..].iter().take_while(|(at, _)| (*at as usize) < sentences.end);
-    let mut held: Vec<usize> = here.map(|(_, word)| *word).collect();
-    held.sort_unstable();
-    held.dedup();
-    held
+    let mut is_held = vec![false; count];
+    here.for_each(|(_, word)| is_held[*word] = true);
+    (0..count).filter(move |word| is_held[*word])
 }
 
 /// Weights of the sentences of a person, the assistant, a tool call and others for a field.

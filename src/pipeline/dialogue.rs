@@ -3,7 +3,8 @@
 
 use super::model_client::{AskError, Billing, CallContext, Model, ModelClient, Spending};
 use crate::domain::{
-    ErrorKind, ModelError, OutputMode, Purpose, Reply, Request, RequestDigest, Retry, Timestamp,
+    Digest, ErrorKind, ModelError, OutputMode, Purpose, Reply, Request, RequestDigest, Retry,
+    Timestamp,
 };
 use crate::llm::{ModelDialogue, Step};
 use crate::store::{CapReached, StoreResult};
@@ -112,11 +113,19 @@ impl ReplySource for ClientReplies<'_> {
         let digest = request.digest();
         let before = self.asked.iter().filter(|asked| **asked == digest).count() as u32;
         self.asked.push(digest);
-        self.client.ask(request, before, self.context, self.spent).await
+        self.client.ask(request, sample_digest(digest, before), self.context, self.spent).await
     }
 
     fn is_exhausted(&self) -> bool {
         self.client.output_mode.is_exhausted()
+    }
+}
+
+/// Journal key of a request that the dialogue already made `before` times. A repeated request asks for another sample.
+fn sample_digest(digest: RequestDigest, before: u32) -> RequestDigest {
+    match before {
+        0 => digest,
+        _ => RequestDigest(Digest::of(&["sample", &digest.0.to_string(), &before.to_string()])),
     }
 }
 

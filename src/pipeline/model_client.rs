@@ -150,11 +150,11 @@ impl From<StoreError> for AskError {
 type FinishedCall<'a> = (CallPermit<'a>, Reservation, Result<Reply, ModelError>);
 
 impl ModelClient {
-    /// Returns the answer to `request`, which the dialogue already made `before` times, and adds its cost to `spent`.
+    /// Returns the answer to `request`, and adds its cost to `spent`. The journal has it under `digest`.
     pub(crate) async fn ask(
         &self,
         request: &Request,
-        before: u32,
+        digest: RequestDigest,
         context: CallContext<'_>,
         spent: &mut Spending,
     ) -> Result<Reply, AskError> {
@@ -170,7 +170,6 @@ impl ModelClient {
             Model::Endpoint(endpoint) => Ok(endpoint),
             Model::Unavailable(why) => Err(ModelError::new(ErrorKind::NotFound, why.as_str())),
         };
-        let digest = sample_digest(request, before);
         let in_flight = self.in_flight(digest);
         let _turn = tokio::select! {
             biased;
@@ -446,15 +445,6 @@ impl ModelClient {
                 () = tokio::time::sleep(CAP_POLL_INTERVAL) => looks += 1,
             }
         }
-    }
-}
-
-/// Journal key of a request that the dialogue already made `before` times. A repeated request asks for another sample.
-fn sample_digest(request: &Request, before: u32) -> RequestDigest {
-    let digest = request.digest();
-    match before {
-        0 => digest,
-        _ => RequestDigest(Digest::of(&["sample", &digest.0.to_string(), &before.to_string()])),
     }
 }
 

@@ -468,6 +468,11 @@ fn outermost(ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
 /// Returns whether the front matter says `private: true` (or yes, or on): quoted or not, in any
 /// case, indented, commented. Unclosed front matter counts. One private key among several suffices.
 pub(crate) fn is_private_file(text: &str) -> bool {
+    // The first line of most files is long, and no fence.
+    let is_passed = |it: char| it == '\u{feff}' || it.is_whitespace();
+    if !text.trim_start_matches(is_passed).starts_with("---") {
+        return false;
+    }
     // A byte order mark neither hides front matter nor ends it.
     let mut lines = text.split(['\n', '\r']).skip_while(|line| unmarked(line).trim().is_empty());
     if !lines.next().is_some_and(|line| is_fence(unmarked(line), "---")) {

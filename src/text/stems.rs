@@ -44,7 +44,7 @@ pub(super) fn is_stop_word(folded: &str) -> bool {
 
 /// `word` in lower case, without a copy if it already is.
 pub(crate) fn lowered(word: &str) -> Cow<'_, str> {
-    match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+    match word.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
         true => Cow::Borrowed(word),
         false => Cow::Owned(word.to_lowercase()),
     }

@@ -224,7 +224,8 @@ fn searched(folded: &str) -> &str {
 }
 
 fn folded_words(text: &str, mut each: impl FnMut(&str, usize, usize)) {
-    let (bytes, mut folded, mut at) = (text.as_bytes(), String::new(), 0);
+    let (bytes, mut at) = (text.as_bytes(), 0);
+    let mut folded = String::with_capacity(WORD_BYTES_MAX);
     while let Some(byte) = bytes.get(at) {
         let start = at;
         if byte.is_ascii() && !byte.is_ascii_alphanumeric() {

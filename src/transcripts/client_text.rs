@@ -201,8 +201,8 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
     let start = own.trim_start();
     if let Some(plan) = accepted_plan(&own) {
         out.extend(plan);
-    } else if let Some((example, rest)) =
-        start.split_once(TASK).filter(|_| start.starts_with("Here's a running example"))
+    } else if start.starts_with("Here's a running example")
+        && let Some((example, rest)) = start.split_once(TASK)
     {
         let (task, end) = rest.rsplit_once(TASK_END).unwrap_or((rest, ""));
         injected.extend([example, end]);

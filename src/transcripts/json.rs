@@ -23,9 +23,14 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
 pub(super) trait JsonExt {
     fn json(&self) -> &Value;
 
+    /// Returns the field `key`, or null. An object has few, so that comparing their names is faster than hashing one.
+    fn field(&self, key: &str) -> &Value {
+        self.map().find(|(name, _)| *name == key).map_or(&Value::Null, |(_, value)| value)
+    }
+
     /// Returns the string field `key`, or an empty string.
     fn text(&self, key: &str) -> &str {
-        self.json()[key].as_str().unwrap_or_default()
+        self.field(key).as_str().unwrap_or_default()
     }
 
     /// Returns the first of `keys` that is a non-empty string.
@@ -35,12 +40,12 @@ pub(super) trait JsonExt {
 
     /// Returns the first of `keys` that is not null, or null.
     fn first(&self, keys: &[&str]) -> &Value {
-        keys.iter().map(|key| &self.json()[*key]).find(|it| !it.is_null()).unwrap_or(&Value::Null)
+        keys.iter().map(|key| self.field(key)).find(|it| !it.is_null()).unwrap_or(&Value::Null)
     }
 
     /// True if the value is an object with a field `key` that is not null.
     fn has(&self, key: &str) -> bool {
-        !self.json()[key].is_null()
+        !self.field(key).is_null()
     }
 
     /// Returns a number, including one written as a string.

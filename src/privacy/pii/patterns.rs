@@ -7,7 +7,7 @@ use crate::privacy::letter::{Cursor, Span, is_alnum, is_digit, is_space, is_word
 const DIGITS_MIN: usize = 9;
 /// Maximum bytes between two digits of one number: two separators, each a blank of any script.
 const GAP_BYTES_MAX: usize = 6;
-const LANE: usize = 32;
+const LANE: usize = 16;
 
 pub(super) struct Survey {
     /// Groups of nearby digits that are long enough to be a number of some kind.
@@ -44,7 +44,8 @@ pub(super) fn survey(text: &str) -> Survey {
     let mut open = (0..0, 0);
     for run in std::iter::successors(ascii_run(text, 0), |run| ascii_run(text, run.end)) {
         survey.ibans.extend(Some(&run).filter(|it| may_start_iban(bytes, it)).cloned());
-        survey.address = survey.address || street(text, &run).is_some();
+        let is_apart = bytes.get(run.end).is_some_and(|byte| !byte.is_ascii_graphic());
+        survey.address = survey.address || is_apart && street(text, &run).is_some();
         survey.numbers.extend(Some(&run).filter(|it| local::may_start_number(bytes, it)).cloned());
         survey.postcodes.extend(Some(&run).filter(|it| local::may_be_postcode(bytes, it)).cloned());
         let (cluster, digits) = &mut open;

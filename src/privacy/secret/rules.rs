@@ -81,11 +81,11 @@ struct Word {
 
 /// The keywords, indexed by their rarest triple.
 pub(super) struct Keywords {
-    /// Bucket of each triple; 0 if no keyword has it.
-    bucket: Box<[u8; TRIPLES]>,
+    /// True for the rarest triples. The text is looked up in this table, which is small enough to stay near.
+    is_rarest: Box<[bool; TRIPLES]>,
+    /// Bucket of each of them; 0, which is empty, for all others.
+    bucket: Box<[u16; TRIPLES]>,
     buckets: Vec<Vec<Word>>,
-    /// Number of triples with a bucket.
-    triples: usize,
 }
 
 pub(super) static KEYWORDS: LazyLock<Keywords> = LazyLock::new(Keywords::new);
@@ -108,9 +108,9 @@ impl Keywords {
     fn new() -> Keywords {
         let frequencies = frequencies();
         let mut keywords = Keywords {
+            is_rarest: Box::new([false; TRIPLES]),
             bucket: Box::new([0; TRIPLES]),
-            buckets: (0..=255).map(|_| Vec::new()).collect(),
-            triples: 0,
+            buckets: vec![Vec::new()],
         };
         for rule in RULES.iter() {
             for word in &rule.words {
@@ -134,29 +134,25 @@ impl Keywords {
             _ => None,
         });
         let Some((_, rarest, triple)) = triples.min() else { return };
-        let Some(bucket) = self.bucket.get_mut(triple) else { return };
-        if *bucket == 0 {
-            // Only 255 buckets fit; further triples share one, which the comparison resolves.
-            *bucket = u8::try_from(self.triples % 255).unwrap_or(0) + 1;
-            self.triples += 1;
+        if !std::mem::replace(&mut self.is_rarest[triple], true) {
+            self.bucket[triple] = u16::try_from(self.buckets.len()).unwrap_or(0);
+            self.buckets.push(Vec::new());
         }
-        if let Some(words) = self.buckets.get_mut(usize::from(*bucket)) {
-            words.push(Word { letters, rarest, rule });
-        }
+        self.buckets[usize::from(self.bucket[triple])].push(Word { letters, rarest, rule });
     }
 
     /// Calls `read` for every keyword in the text, in the order of their rarest triples.
     pub(super) fn find(&self, bytes: &[u8], mut read: impl FnMut(&'static Rule, Range<usize>)) {
         let mut at = 0;
         while let Some(lane) = bytes.get(at..).and_then(|rest| rest.first_chunk::<{ LANE + 2 }>()) {
-            let mut any = 0;
+            let mut is_hit = [false; LANE];
             for place in 0..LANE {
-                any |= self.bucket[triple(lane[place], lane[place + 1], lane[place + 2])];
+                is_hit[place] =
+                    self.is_rarest[triple(lane[place], lane[place + 1], lane[place + 2])];
             }
-            for place in 0..if any == 0 { 0 } else { LANE } {
-                if self.bucket[triple(lane[place], lane[place + 1], lane[place + 2])] != 0 {
-                    self.compare(bytes, at + place, &mut read);
-                }
+            if is_hit != [false; LANE] {
+                let hits = (0..LANE).filter(|place| is_hit[*place]);
+                hits.for_each(|place| self.compare(bytes, at + place, &mut read));
             }
             at += LANE;
         }
@@ -166,10 +162,7 @@ impl Keywords {
     fn compare(&self, bytes: &[u8], at: usize, read: &mut impl FnMut(&'static Rule, Range<usize>)) {
         let Some([first, second, third]) = bytes.get(at..at + 3) else { return };
         let bucket = self.bucket[triple(*first, *second, *third)];
-        if bucket == 0 {
-            return;
-        }
-        for word in self.buckets.get(usize::from(bucket)).into_iter().flatten() {
+        for word in &self.buckets[usize::from(bucket)] {
             let Some(start) = at.checked_sub(word.rarest) else { continue };
             let range = start..start + word.letters.len();
             let here = bytes

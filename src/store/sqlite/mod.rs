@@ -183,7 +183,7 @@ fn commit(db: &mut Db, group: &mut Vec<Job>) {
     // every statement.
     let is_alone = group.len() == 1;
     let mut answers = Vec::with_capacity(group.len());
-    let mut begun = db.batch("BEGIN IMMEDIATE");
+    let mut begun = db.run("BEGIN IMMEDIATE", &[]);
     for Job { work, answer } in group.drain(..) {
         let done = match &begun {
             Ok(()) if is_alone => work(db),
@@ -197,7 +197,7 @@ fn commit(db: &mut Db, group: &mut Vec<Job>) {
         }
         answers.push((done, answer));
     }
-    let ended = begun.and_then(|()| db.batch("COMMIT"));
+    let ended = begun.and_then(|()| db.run("COMMIT", &[]));
     if ended.is_err() && in_transaction(db) {
         // Fails only if nothing is left to roll back.
         let _ = db.batch("ROLLBACK");

@@ -65,7 +65,7 @@ pub(crate) fn has_known_role(json: &Value) -> bool {
 /// True if a user's message has no content. An assistant's may consist of calls alone, GitHub.com's root of nothing.
 pub(super) fn is_hollow(json: &Value) -> bool {
     let is_users = role_text(json).is_some_and(|text| role(text) == Role::User);
-    is_users && content(json).is_null() && json["id"] != "root"
+    is_users && content(json).is_null() && json.field("id") != "root"
 }
 
 /// Role of a message; those of LangChain and of Factory's `droid exec` may have only a type.
@@ -108,8 +108,9 @@ pub(crate) fn time_of(json: &Value) -> Option<Timestamp> {
         ["timestamp", "ts", "created_at", "createdAt", "create_time", "created", "time"];
     /// Larger numbers are milliseconds.
     const SECS_MAX: f64 = 1.0e11;
-    let values = [json, &json["_metadata"]].into_iter().flat_map(|it| KEYS.map(|key| &it[key]));
-    values.into_iter().find_map(|value| match value.number() {
+    let carriers = [json, json.field("_metadata")].into_iter();
+    let mut values = carriers.flat_map(|it| KEYS.iter().map(|key| it.field(key)));
+    values.find_map(|value| match value.number() {
         Some(number) if number.abs() < SECS_MAX => Timestamp::from_secs(number),
         Some(number) => Timestamp::from_secs(number / 1000.0),
         None => Timestamp::parse(value.as_str()?),
@@ -128,11 +129,12 @@ impl MessageReader {
         let out = &mut own;
         // A converter's mark of sessions of sub-agents that it merged into the session.
         let is_subagents = json.text("role").starts_with("assistant-subagent-");
-        let original = json["_metadata"].first_text(&["original_role"]).filter(|_| is_subagents);
+        let original =
+            json.field("_metadata").first_text(&["original_role"]).filter(|_| is_subagents);
         let role = original.or(role_text(json)).map_or(Role::Assistant, role);
         match role {
             // Roo's summary; the messages that it stands for are kept if it has an id.
-            _ if json["isSummary"] == true => {
+            _ if json.field("isSummary") == true => {
                 injected(content(json), line, out);
                 for entry in out.iter_mut() {
                     entry.kind = EntryKind::Summary;
@@ -140,7 +142,9 @@ impl MessageReader {
                 }
             }
             // Goose's own words to the model.
-            Role::User if json["metadata"]["userVisible"] == false && !holds_results(json) => {
+            Role::User
+                if json.field("metadata")["userVisible"] == false && !holds_results(json) =>
+            {
                 injected(content(json), line, out);
             }
             Role::System | Role::Unknown => injected(content(json), line, out),
@@ -228,14 +232,14 @@ impl MessageReader {
 
     /// Reads the refusal, speech and calls beside a message's content.
     fn calls(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) {
-        let spoken = json["audio"].first_text(&["transcript"]);
+        let spoken = json.field("audio").first_text(&["transcript"]);
         for words in [json.first_text(&["refusal"]), spoken].into_iter().flatten() {
             out.push(RawEntry::new(line, Speaker::Assistant, EntryKind::Text, words));
         }
-        let function = Some(&json["function_call"]).filter(|it| it.is_object());
+        let function = Some(json.field("function_call")).filter(|it| it.is_object());
         // Some clients give a call in the content too.
         let told: Vec<String> = out.iter().filter_map(|entry| entry.call_id.clone()).collect();
-        for call in json["tool_calls"].list().iter().chain(function) {
+        for call in json.field("tool_calls").list().iter().chain(function) {
             if !told.iter().any(|id| id_of(call) == Some(id)) {
                 self.call(call, &Value::Null, line, out);
             }
@@ -246,7 +250,7 @@ impl MessageReader {
     fn call(&mut self, json: &Value, value: &Value, line: u32, out: &mut Vec<RawEntry>) {
         let value = parsed(value);
         let json = if value.is_object() { &value } else { json };
-        let bodies = [&json["function"], &json["custom"]];
+        let bodies = [json.field("function"), json.field("custom")];
         let body = bodies.into_iter().find(|body| body.is_object()).unwrap_or(json);
         let name = body.first_text(&["name", "tool_name", "toolName"]).unwrap_or("tool").to_owned();
         let arguments = body.first(&["arguments", "input", "parameters", "args"]);
@@ -276,7 +280,8 @@ impl MessageReader {
     fn answer(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) {
         self.answered = true;
         // The own id of a result is that of its call if there is such a call.
-        let id = id_of(json).filter(|id| json["id"] != **id || self.names.get(id).is_some());
+        let id = id_of(json)
+            .filter(|id| json.field("id").as_str() != Some(*id) || self.names.get(id).is_some());
         let id = id.map(str::to_owned).or_else(|| self.open.pop_front());
         let named = json.first_text(&["name", "tool_name"]).map(str::to_owned);
         let name = named.or_else(|| self.names.get(id.as_deref()?).cloned());

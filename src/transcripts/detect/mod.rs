@@ -10,6 +10,7 @@ use super::markdown::{Fence, aider, plain, specstory};
 use super::{READERS, client_with};
 use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity, Speaker};
 use crate::text::lenient_json;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 /// Maximum number of JSONL lines that vote.
@@ -137,7 +138,12 @@ struct Detector<'f> {
 
 impl Detector<'_> {
     fn json(self, text: &str) -> Detected {
-        let (first, rest) = beginning(text);
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+        let (first, rest) = match values.next() {
+            Some(Ok(_)) => beginning(text),
+            // Most documents are longer than what is read of them.
+            Some(Err(_)) | None => (lenient_json::beginning(text), None),
+        };
         let first_line = text.lines().next().unwrap_or_default();
         let behind = rest.and_then(|rest| first_line.get(text.len() - rest.len()..));
         let ends_with_line = behind.is_some_and(|behind| behind.trim().is_empty());

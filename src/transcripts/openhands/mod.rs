@@ -84,7 +84,9 @@ fn run(json: &Value, talk: &mut Conversation<'_>) {
         talk.name(&format!("{owner}/{repo}#{}", issue["number"]));
         talk.title(issue.text("title"));
     }
-    record(&CLIENT, &Value::Array(json["history"].list().to_vec()), talk);
+    let none = Value::Array(Vec::new());
+    let history = Some(&json["history"]).filter(|it| it.is_array());
+    record(&CLIENT, history.unwrap_or(&none), talk);
 }
 
 fn begin(json: &Value, talk: &mut Conversation<'_>) {
