@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Where the answers come from.
+/// Number of answers by origin.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct Origins {
     /// A model that annalist asked.
@@ -330,7 +330,7 @@ pub(crate) fn schema_file() -> (String, String) {
 /// Maximum length of a case name in bytes, so that `<case>.json` fits every file system.
 const CASE_BYTES_MAX: usize = 120;
 
-/// Where answers come from; printed with every score that rests on them.
+/// Origin of answers, printed with every score that rests on them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
@@ -346,7 +346,7 @@ pub enum Origin {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CassetteFile {
-    /// Where the answers come from.
+    /// Origin of the answers.
     pub origin: Origin,
     /// Purpose of the case, for people.
     #[serde(default)]

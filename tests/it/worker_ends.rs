@@ -72,11 +72,11 @@ fn one_job_without_an_answer_backs_off_and_dies_of_its_attempts() {
 #[test]
 fn an_endpoint_that_is_away_costs_no_job_its_life() {
     let stub = Stub::new(|ask| match ask.number {
-        ..=9 => error(503, "loading"),
+        ..=6 => error(503, "loading"),
         _ => ask.good(),
     });
     let mut place = Place::with_worker(stub.url());
-    place.set("ANNALIST__QUEUE__ATTEMPTS_MAX", "3");
+    place.set("ANNALIST__QUEUE__ATTEMPTS_MAX", "2");
     ONE.enqueue(&place, 0..TALKS);
     let output = place.run(&DRAIN);
     assert_eq!(output.code, 0, "{}", output.stderr);
