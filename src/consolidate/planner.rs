@@ -505,8 +505,7 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
         Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
         // What was said about an open question stays with it.
         Verdict::Same | Verdict::Covered | Verdict::Covers if is_question && pair.may_extend() => {
-            let says_more = new.says_beyond(old) && pair.may_follow();
-            (SAME, Ruling::Merge(if says_more { Merging::Combine } else { Merging::Extend }))
+            (SAME, Ruling::Merge(Merging::Extend))
         }
         // Loses no value and no condition.
         Verdict::Same if new.says_beyond(old) && pair.may_follow() => match old.says_beyond(new) {
