@@ -143,6 +143,13 @@ fn model(json: &Value, talk: &mut Conversation<'_>) {
 /// True if a message is written again to hide outputs, and no call of it has a new one.
 fn only_hides(json: &Value, talk: &mut Conversation<'_>) -> bool {
     let (mut hides, mut tells) = (false, false);
+    if !json.has("toolCalls") {
+        // A resumed session has its calls in the content, and the results in other messages.
+        for call in content(json).list().iter().map(|part| &part["functionCall"]) {
+            hides |= call.is_object();
+            tells |= call.is_object() && !talk.is_answered(call.text("id"));
+        }
+    }
     for call in json["toolCalls"].list() {
         for result in call["result"].list() {
             match response(&result["functionResponse"], None).text.starts_with(MASKED) {
@@ -362,6 +369,39 @@ mod tests {
                 "person prompt abandoned: yes",
             ]
         );
+    }
+
+    #[test]
+    fn a_resumed_session_without_its_tool_calls_says_nothing_new() {
+        let head = r#"{"sessionId":"s","projectHash":"p"}"#;
+        let call = r#"{"id":"c1","name":"run_shell_command","args":{"command":"ls"}"#;
+        let output = r#"{"functionResponse":{"id":"c1","response":{"output":"a"}}}"#;
+        let says =
+            |id: &str, kind: &str, rest: &str| format!(r#"{{"id":"{id}","type":"{kind}",{rest}}}"#);
+        let ask = says("m1", "user", r#""content":[{"text":"yes"}]"#);
+        let answer = says("m3", "user", &format!(r#""content":[{output}]"#));
+        let resumed = format!(r#""content":[{{"text":"I look."}},{{"functionCall":{call}}}}}]"#);
+        let resumed = says("m2", "gemini", &resumed);
+        let called = format!(
+            r#""content":"I look.","toolCalls":[{call},"status":"success","result":[{output}]}}]"#
+        );
+        let lines = [
+            head.to_owned(),
+            ask.clone(),
+            says("m2", "gemini", r#""content":"I look.""#),
+            says("m2", "gemini", &called),
+            answer.clone(),
+            head.to_owned(),
+            r#"{"$set":{"messages":[]}}"#.to_owned(),
+            format!(r#"{{"$set":{{"messages":[{ask},{resumed},{answer}]}}}}"#),
+        ];
+        let read = |lines: &[String]| {
+            let items = items(Format::GeminiCli, lines.join("\n").as_bytes());
+            entries(&items).map(show).collect::<Vec<_>>()
+        };
+        let before = read(&lines[..5]);
+        assert!(before.len() == 4 && before[3].contains("succeeded: a"), "{before:?}");
+        assert_eq!(read(&lines), before);
     }
 
     #[test]
