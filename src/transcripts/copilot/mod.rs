@@ -46,7 +46,7 @@ pub(super) const CLIENT: Client = Client {
 };
 
 const BOOKKEEPING: &str = "session.model_change|session.info|session.resume|session.shutdown|session.idle|\
-    session.truncation|session.usage_checkpoint|session.usage_info|session.auto_mode_resolved|\
+    session.truncation|session.usage_checkpoint|session.usage_info|session.usage_record|session.auto_mode_resolved|\
     session.compaction_start|session.mode_changed|session.plan_changed|session.task_complete|\
     session.context_changed|session.handoff|session.snapshot_rewind|session.workspace_file_changed|\
     session.import_legacy|session.todos_changed|session.permissions_changed|session.remote_steerable_changed|\
