@@ -52,7 +52,7 @@ const BOOKKEEPING: &str = "session.model_change|session.info|session.resume|sess
     session.import_legacy|session.todos_changed|session.permissions_changed|session.remote_steerable_changed|\
     assistant.turn_start|assistant.turn_end|assistant.reasoning|assistant.intent|assistant.usage|\
     assistant.message_delta|assistant.reasoning_delta|hook.start|hook.end|subagent.started|\
-    subagent.completed|subagent.failed|subagent.selected|subagent.deselected|tool.execution_progress|\
+    subagent.completed|subagent.failed|subagent.selected|subagent.deselected|subagent.configured|tool.execution_progress|\
     tool.execution_partial_result|permission.requested|permission.completed|pending_messages.modified";
 
 fn kind(json: &Value) -> &str {

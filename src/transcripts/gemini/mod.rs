@@ -57,6 +57,9 @@ fn head(json: &Value, talk: &mut Conversation<'_>) {
     talk.head().started_at = talk.head().started_at.or(started_at);
 }
 
+/// Answer that the client puts behind the summary of a compressed conversation.
+const ACKNOWLEDGED: &str = "Got it. Thanks for the additional context!";
+
 /// Reads changed fields, which may include all messages: the client replaces its list when it hides
 /// outputs or summarises, and writes what it keeps again under new ids.
 fn set(json: &Value, talk: &mut Conversation<'_>) {
@@ -67,7 +70,20 @@ fn set(json: &Value, talk: &mut Conversation<'_>) {
         let said: Vec<(&str, String)> = list.iter().map(|it| (it.text("id"), words(it))).collect();
         talk.replace_list(&said);
     }
-    list.iter().for_each(|message| record(&CLIENT, message, talk));
+    let is_answer = |it: &Value| it["type"] == "gemini" && words_of(content(it)) == ACKNOWLEDGED;
+    let answer = list.iter().position(is_answer).unwrap_or(list.len());
+    for (at, message) in list.iter().enumerate() {
+        match at == answer || at + 1 == answer && answer < list.len() {
+            true => summary(message, talk),
+            false => record(&CLIENT, message, talk),
+        }
+    }
+}
+
+fn summary(json: &Value, talk: &mut Conversation<'_>) {
+    let Some(json) = talk.latest(json.text("id"), json) else { return };
+    talk.at(json.text("id"), time_of(&json));
+    talk.summary(&words_of(content(&json)));
 }
 
 /// Speaker, text and ids of calls of a message: its copies have the same.
@@ -367,6 +383,33 @@ mod tests {
                 "tool tool_result run_shell_command#c1 failed 1 abandoned: a\nExit Code: 1",
                 "person prompt abandoned: yes",
                 "person prompt abandoned: yes",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_summary_of_the_conversation_is_nobodys_words() {
+        let says = |id: &str, kind: &str, words: &str| {
+            format!(r#"{{"id":"{id}","type":"{kind}","content":[{{"text":"{words}"}}]}}"#)
+        };
+        let asked = says("m3", "user", "go on");
+        let list = [
+            says("c1", "user", "We take Redis."),
+            says("c2", "gemini", "Got it. Thanks for the additional context!"),
+            asked.clone(),
+        ];
+        let compressed = format!(r#"{{"$set":{{"messages":[{}]}}}}"#, list.join(","));
+        let head = r#"{"sessionId":"s","projectHash":"p"}"#.to_owned();
+        let lines = [head, says("m1", "user", "hello"), asked, compressed.clone(), compressed];
+        let items = items(Format::GeminiCli, lines.join("\n").as_bytes());
+        let said = entries(&items).map(|it| (it.speaker, it.text.as_str())).collect::<Vec<_>>();
+        assert_eq!(
+            said,
+            [
+                (Speaker::Person, "hello"),
+                (Speaker::Person, "go on"),
+                (Speaker::Client, "We take Redis."),
+                (Speaker::Client, "Got it. Thanks for the additional context!"),
             ]
         );
     }
