@@ -1,5 +1,6 @@
 //! Adapters: clock, file system, git, HTTP, NATS (feature `nats`), metrics, traces.
 
+pub(crate) mod client_files;
 pub(crate) mod clock;
 pub(crate) mod code;
 pub(crate) mod files;
@@ -10,8 +11,6 @@ pub(crate) mod memory_files;
 pub(crate) mod metrics;
 #[cfg(feature = "nats")]
 pub(crate) mod nats;
-pub(crate) mod opencode_db;
-pub(crate) mod openhands_events;
 pub(crate) mod otel;
 pub(crate) mod process;
 pub(crate) mod repository;

@@ -1,7 +1,7 @@
 //! Finds the files given to a command: files as they are, folders recursively, in the same order on
 //! every system. Watched folders use the same walk.
 
-use super::{files, opencode_db, openhands_events};
+use super::{client_files, files};
 use crate::domain::Timestamp;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -90,7 +90,7 @@ pub(crate) fn visit(path: &Path, see: &mut Visitor<'_>) -> ControlFlow<()> {
 }
 
 fn folder(path: &Path, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
-    let has_events = openhands_events::is_events(path);
+    let has_events = client_files::is_openhands_folder(path);
     if has_events && let Ok(meta) = fs::metadata(path) {
         see(Visited::File { path, meta: &meta, is_link: false })?;
     }
@@ -103,7 +103,7 @@ fn folder(path: &Path, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
             Ok(entry) => entry,
             Err(error) => return see(Visited::Problem(path, error)),
         };
-        if !has_events || !openhands_events::is_event(&entry.path()) {
+        if !has_events || !client_files::is_openhands_event(&entry.path()) {
             show(&entry, depth, see)?;
         }
     }
@@ -146,8 +146,8 @@ impl<R: Read + Seek> Input for R {}
 
 /// Opens a file, the records of a database or a folder of events. Rejects pipes: they cannot be read twice, and opening one waits for its writer.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Input + Send>> {
-    if openhands_events::is_events(path) {
-        return Ok(Box::new(openhands_events::records(path)?));
+    if client_files::is_openhands_folder(path) {
+        return Ok(Box::new(client_files::openhands_records(path)?));
     }
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other(
@@ -155,7 +155,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Input + Send>> {
         ));
     }
     let mut file = File::open(path)?;
-    if let Some(records) = opencode_db::records(path, &mut file)? {
+    if let Some(records) = client_files::opencode_records(path, &mut file)? {
         return Ok(Box::new(records));
     }
     file.rewind()?;

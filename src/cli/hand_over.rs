@@ -5,9 +5,9 @@
 use super::enqueue::enqueuer_of;
 use super::output::{Failure, Result};
 use super::settings;
+use crate::adapters::client_files;
 use crate::adapters::clock;
 use crate::adapters::hook_folder::GrowingFile;
-use crate::adapters::opencode_db;
 use crate::adapters::spool::{Spool, SpooledHandOver};
 use crate::agents::{AnswerEnd, TAIL_BYTES, quoted};
 use crate::config::ENV_PREFIX;
@@ -207,7 +207,7 @@ async fn enqueue(hand_over: &SpooledHandOver) -> Result<bool> {
     let SpooledHandOver { transcript, session, project, config, environment, .. } = hand_over;
     let is_there = transcript.exists();
     let records = match session {
-        Some(session) if is_there => Some(opencode_db::session_records(transcript, session)?),
+        Some(session) if is_there => Some(client_files::opencode_session(transcript, session)?),
         Some(_) | None => None,
     };
     if !is_there || records.as_ref().is_some_and(Vec::is_empty) {

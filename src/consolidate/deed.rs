@@ -5,7 +5,7 @@ use super::parts::before_reason;
 use super::phrases::{FORM_WORDS, infinitive, is_exact, is_stop_word, list, topic_keys};
 use super::quantity::{quantity, words_of};
 use crate::domain::Claim;
-use crate::text::numbers::unit;
+use crate::text::lexicon::unit;
 use crate::text::tokens::{folded, hash};
 
 /// Synonymous verbs, by row. Using a thing implies that it was made, so verbs of the second row also count for the

@@ -2,7 +2,7 @@
 //! `:8443` and `port 8443`.
 
 use super::phrases::{is_sign, is_stop_word, is_symbol, with_sign};
-use crate::text::numbers::{WEEKDAYS, number, unit};
+use crate::text::lexicon::{WEEKDAYS, number, unit};
 use crate::text::tokens::{hash, stands_alone};
 use foldhash::HashMap;
 use std::sync::LazyLock;

@@ -1,10 +1,10 @@
 //! Context of a slice: consumes transcript entries and renders the messages that the strategy keeps, truncated to a
 //! token budget at message boundaries.
 
-use super::memory::{ConversationMemory, ConversationSettings, MemoryError, create};
 use super::message::MemoryMessage;
 use super::snapshot::from_json;
 use super::summary::Absorbed;
+use super::{ConversationMemory, ConversationSettings, MemoryError, create};
 use crate::domain::{
     Branch, Entry, EntryKind, Format, Message, Role, Skip, Speaker, Tokens, estimate_tokens,
 };

@@ -1,6 +1,6 @@
 //! Properties that hold for any conversation.
 
-use super::memory::RECENT_MAX;
+use super::RECENT_MAX;
 use super::*;
 use crate::domain::{Message, Role, Timestamp};
 use crate::llm::prompt::SummaryPrompt;

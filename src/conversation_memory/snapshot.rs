@@ -2,9 +2,9 @@
 //! to the file by hand is masked.
 
 use super::entity::MENTIONS;
-use super::memory::{ConversationLimits, ConversationMemory, MemoryError, MemoryType, create};
 use super::message::{MemoryMessage, MessageCount, Metadata, StoredMessage};
 use super::summary::SummaryState;
+use super::{ConversationLimits, ConversationMemory, MemoryError, MemoryType, create};
 use crate::domain::{Role, Timestamp, Tokens};
 use crate::privacy::{Gate, Redacted};
 use crate::text::lenient_json::expectation;

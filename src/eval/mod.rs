@@ -5,14 +5,12 @@ mod compare;
 mod extraction;
 mod gold;
 mod judge;
-mod junit;
 mod measure;
-mod page;
 mod prepare;
 mod report;
 mod run;
 mod score;
-pub(crate) mod tables;
+pub(crate) mod view;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -24,13 +22,12 @@ pub(crate) use compare::{
 };
 pub(crate) use extraction::Recording;
 pub(crate) use gold::{Forbidden, Gold, Item, Why};
-pub(crate) use junit::junit;
-pub(crate) use page::page;
 pub(crate) use prepare::Variation;
 pub(crate) use report::{
     CaseOutcome, CaseReport, RecordReport, Report, SCHEMA_VERSION, Variant, headline,
 };
 pub(crate) use run::{EvalResult, EvalRun, LiveModel};
+pub(crate) use view::{junit, page};
 
 use crate::llm::tool::published_of;
 

@@ -3,7 +3,7 @@
 
 use super::numbers::{SpokenNumbers, unit_after};
 use crate::domain::Slice;
-use crate::text::numbers::Unit;
+use crate::text::lexicon::Unit;
 use crate::text::tokens::fold_into;
 use regex::Regex;
 use std::cell::OnceCell;

@@ -4,7 +4,7 @@
 use super::fold::Folded;
 use super::language::Language;
 use super::numbers::unit_after;
-use crate::text::numbers::Unit;
+use crate::text::lexicon::Unit;
 use crate::text::stems::foreign;
 use regex::Regex;
 use std::ops::Range;

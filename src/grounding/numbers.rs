@@ -1,6 +1,6 @@
 //! Numbers in words, such as `twelve fifty` and `half a minute`, and the units after numbers.
 
-use crate::text::numbers::{Unit, number, unit};
+use crate::text::lexicon::{Unit, number, unit};
 use std::ops::Range;
 
 /// Fractions of a minute, an hour or a hundred.

@@ -7,7 +7,7 @@ use super::preference::{ClaimWords, Preference, Sentence, sentences, words_in};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{EntryKind, Part, Slice, Speaker};
 use crate::text::lexicon::Lexicon;
-use crate::text::numbers::translations;
+use crate::text::lexicon::translations;
 use crate::text::stems::lowered;
 use crate::text::tokens::{keys, words};
 use aho_corasick::AhoCorasick;

@@ -1,9 +1,7 @@
 //! Builds a card from a sequence of messages.
 
-use super::card::{
-    Card, ELLIPSIS, ITEM_LETTERS_MAX, ITEMS_MAX, TITLE_LETTERS_MAX, UNTITLED, WORDS_MAX,
-};
 use super::excerpt::{self, KINDS, Keywords, is_stop_word};
+use super::{Card, ELLIPSIS, ITEM_LETTERS_MAX, ITEMS_MAX, TITLE_LETTERS_MAX, UNTITLED, WORDS_MAX};
 use crate::domain::{Branch, Entry, EntryKind, Skip, Timestamp};
 use crate::privacy::{Gate, Redacted};
 use crate::text::names::{CLOSERS, Mentions, is_blank};

@@ -1,6 +1,5 @@
 //! Properties of cards, on generated conversations.
 
-use super::card::*;
 use super::*;
 use crate::privacy::{Gate, Pii, Redacted};
 use proptest::prelude::*;

@@ -11,7 +11,7 @@ use super::render::{
 };
 use super::tag::{Category, is_value, tag_line};
 use crate::domain::{Claim, Decision, Memory, MemoryId, MemoryState, Stage};
-use crate::text::numbers::{WEEKDAYS, number, unit};
+use crate::text::lexicon::{WEEKDAYS, number, unit};
 use crate::text::stems::is_no;
 use crate::text::tokens::keys;
 use crate::text::truncate::clauses_within;

@@ -1,14 +1,13 @@
-//! Three-way merge of one file, entry by entry: our rendering over a person's version. If both
-//! changed an entry, the person's version stays and ours is reported as a conflict.
+//! Three-way merge of one file, entry by entry: our rendering over a person's version. If both changed an entry, the
+//! person's version stays and ours is reported as a conflict. Also joins both sides of an unfinished git merge.
 
 use super::document::{Block, Document, Part, Shape};
 use super::edit::{Edited, Edits, NewEntry, Place};
 use super::kind::{Kind, LESSONS, table_head};
-use super::moved::{MovedEntry, take_in};
-use super::tag::{FOCUS, SOURCE};
+use super::tag::{FOCUS, SOURCE, Tag};
 use super::units::{
-    Item, Key, Name, Unit, Units, differs_in_marks, is_comment, item_of, marked, same, source,
-    tag_of, with_marks, without_marks, words,
+    Item, Key, MovedEntry, Name, Unit, Units, differs_in_marks, is_comment, item_of, marked, same,
+    source, tag_of, take_in, with_marks, without_marks, words,
 };
 use crate::privacy::{Gate, Redacted};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -491,6 +490,73 @@ fn with_changes(base: &str, ours: &str, theirs: &str, is_same: bool) -> Option<S
     let is_ours = base.text == ours.text && !(base.behind.is_empty() && ours.behind.is_empty());
     ((is_ours || is_same) && is_line)
         .then(|| format!("{mark}{}", with_marks(theirs.text, ours.behind)))
+}
+
+const JOINS_MAX: usize = 16;
+
+/// Text with both sides of each unfinished merge; `None` if they have two versions of one entry: a person chooses.
+pub(super) fn with_both_sides(document: &Document<'_>) -> Option<String> {
+    // Removing a marker may reveal others.
+    let joined = repeated(joined(document), JOINS_MAX, |now| {
+        let (left, _) = Document::parse(document.kind, now);
+        if left.is_private() { now.to_owned() } else { joined(&left) }
+    });
+    // A tag below both sides belongs to an entry of each.
+    let mut lines = document.text.lines().zip(document.text.lines().skip(1));
+    let is_shared = |it: (&str, &str)| it.0.starts_with(">>>>>>>") && Tag::parse(it.1).is_some();
+    (!repeats_tag(document.kind, &joined) && !lines.any(is_shared)).then_some(joined)
+}
+
+/// Repeats `step` until it changes nothing, at most `rounds_max` times.
+pub(super) fn repeated(text: String, rounds_max: usize, step: impl Fn(&str) -> String) -> String {
+    let mut now = text;
+    for _ in 0..rounds_max {
+        let next = step(&now);
+        if next == now {
+            break;
+        }
+        now = next;
+    }
+    now
+}
+
+/// True if two entries have the tag of the same memory.
+fn repeats_tag(kind: Kind, text: &str) -> bool {
+    let (document, _) = Document::parse(kind, text);
+    let mut met = HashSet::new();
+    let is_again = |block: &Block| {
+        document.tags(block).filter_map(|tag| tag.ours()).any(|tag| !met.insert(tag.to_owned()))
+    };
+    document.entries().any(is_again)
+}
+
+/// Keeps both sides of an unfinished git merge, one after the other; common entries once.
+fn joined(document: &Document<'_>) -> String {
+    let mut edits = Edits::new(document);
+    let mut side = ' ';
+    let mut first: HashSet<&str> = HashSet::new();
+    for (at, block) in document.blocks.iter().enumerate() {
+        let raw = document.raw(block);
+        match (block.part, raw.trim_start_matches('\u{feff}').chars().next().unwrap_or(' ')) {
+            (Part::Marker, mark) => {
+                edits.remove(at);
+                // An end marker without a start belongs to nothing.
+                side = if mark == '>' { ' ' } else { mark };
+                if mark == '<' {
+                    first.clear();
+                }
+            }
+            _ if document.holds_private(block) => {}
+            (Part::Blank, _) => {}
+            _ if side == '<' => {
+                first.insert(raw.trim());
+            }
+            _ if side == '|' => edits.remove(at),
+            _ if side == '=' && first.contains(raw.trim()) => edits.remove(at),
+            _ => {}
+        }
+    }
+    edits.finish().text
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ pub(crate) mod front_matter;
 pub(crate) mod lenient_json;
 pub(crate) mod lexicon;
 pub(crate) mod names;
-pub(crate) mod numbers;
 pub(crate) mod own_output;
 pub(crate) mod phrase;
 pub(crate) mod stems;

@@ -3,7 +3,7 @@
 
 use super::super::output::{self, BOLD, DIM, GREEN, RED, Wide, YELLOW, count, counted};
 use crate::domain::RecordState;
-use crate::eval::tables::{
+use crate::eval::view::{
     Table, asked_text, by_kind, changes_by_kind, measure_change_text, rate_text, record_text,
     totals,
 };

@@ -1,7 +1,7 @@
 //! Custom prompts: the files of a prompts folder. The built-in prompt replaces a missing file.
 
 use super::sets::{BUILT_IN, BatchPrompt, CONSOLIDATE, ExtractionTexts, Prompts};
-use super::template::{PromptError, PromptText, with_version};
+use super::{PromptError, PromptText, with_version};
 use crate::adapters::files;
 use crate::domain::named;
 use crate::text::phrase::commas;

@@ -1,7 +1,7 @@
 //! The prompts: of an extraction, about a batch of records, and of a summary. Each is versioned separately: changing
 //! one of the others causes no new extraction runs.
 
-use super::template::{Form, FormTemplates, Input, PromptError, PromptText, Template, fence_token};
+use super::{Form, FormTemplates, Input, PromptError, PromptText, Template, fence_token};
 use crate::domain::{Digest, named};
 use crate::privacy::{Redacted, Woven};
 

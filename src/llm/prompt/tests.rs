@@ -1,5 +1,5 @@
+use super::PromptText;
 use super::sets::ExtractionTexts;
-use super::template::PromptText;
 use super::*;
 use crate::privacy::Redacted;
 
@@ -121,4 +121,19 @@ fn a_bad_file_is_named() {
     fails(ExtractionTexts { retry: "---\nid: again\n---\n", ..BUILT_IN }, "expected `version: N`");
     fails(ExtractionTexts { retry: "---\nid: other\n---\n", ..BUILT_IN }, "expected `id: again`");
     fails(ExtractionTexts { retry: "---\nname: x\n---\n", ..BUILT_IN }, "unknown key `name`");
+}
+
+#[test]
+fn a_token_that_the_text_holds_is_not_taken() {
+    let tokens = || ["aa", "bb", "cc"].map(str::to_owned).into_iter();
+    assert_eq!(first_unused(tokens(), &["x aa", "bb y"]).as_deref(), Some("cc"));
+    assert_eq!(first_unused(tokens(), &["aabbcc"]), None);
+}
+
+#[test]
+fn the_token_changes_with_the_text() {
+    let first = fence_token("a", "");
+    assert_eq!(first.len(), TOKEN_DIGITS);
+    assert_ne!(first, fence_token(&format!("a\n</transcript-{first}>"), ""));
+    assert_ne!(first, fence_token("a", "b"));
 }

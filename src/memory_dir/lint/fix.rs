@@ -1,11 +1,10 @@
 //! Automatic fixes. A fix removes nothing but duplicates.
 
-use super::git_merge::{repeated, with_both_sides};
 use super::{FIXABLE, Linting, MARKERS, doubles, merge_span, needs_headings};
 use crate::memory_dir::document::{Document, Part};
 use crate::memory_dir::edit::Edits;
 use crate::memory_dir::kind::{Files, Kind, footer};
-use crate::memory_dir::merge::with_lost_headings;
+use crate::memory_dir::merge::{repeated, with_both_sides, with_lost_headings};
 use crate::memory_dir::tag::{Tag, is_value};
 use crate::privacy::{UNCLOSED_PRIVATE, private_spans};
 

@@ -1,12 +1,11 @@
 //! Lint of a directory: every rule has a stable name, a severity and a location.
 
 mod fix;
-mod git_merge;
 #[cfg(test)]
 mod tests;
 
+use crate::memory_dir::merge::with_both_sides;
 pub(crate) use fix::fix;
-use git_merge::with_both_sides;
 
 use crate::domain::{MemoryId, MemoryState, Severity, Timestamp, Tokens};
 use crate::memory_dir::budget::{public_tokens, start_tokens, tokens_of};

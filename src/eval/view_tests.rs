@@ -1,4 +1,4 @@
-//! Tests of the page.
+//! Tests of the page and of the XML.
 
 use super::super::case::Tolerances;
 use super::super::compare::compare;
@@ -118,5 +118,66 @@ proptest! {
         (first.name, first.about) = (text.clone(), text.clone());
         first.records[0].claim = serde_json::json!({ text.clone(): [text.clone()], "chosen": text });
         check(&page(&it, None));
+    }
+}
+
+mod xml {
+    use super::*;
+
+    fn against(before: &Report, after: &Report) -> String {
+        junit(after, Some(&compare(before, after, &|_: &str| Tolerances::default()))).unwrap()
+    }
+
+    /// Checks that elements are closed in order.
+    #[track_caller]
+    fn check(xml: &str) {
+        let mut open: Vec<&str> = Vec::new();
+        let body = xml.split_once("?>").unwrap().1;
+        for piece in body.split('<').skip(1) {
+            let (tag, _) = piece.split_once('>').expect("a < that opens nothing");
+            assert!(tag.matches('"').count() % 2 == 0, "{piece}");
+            let name = tag.split([' ', '\n']).next().unwrap();
+            match name.strip_prefix('/') {
+                Some(name) => assert_eq!(open.pop(), Some(name)),
+                None if tag.ends_with('/') => {}
+                None => open.push(name),
+            }
+        }
+        assert!(open.is_empty(), "{open:?}");
+        assert!(!xml.contains(|it: char| "\u{0}\u{1b}\u{8}".contains(it)));
+    }
+
+    #[test]
+    fn failed_and_stale_cases_are_failures_and_broken_ones_errors() {
+        let xml = junit(&sample(), None).unwrap();
+        check(&xml);
+        insta::assert_snapshot!("junit", xml);
+    }
+
+    #[test]
+    fn a_regression_is_a_failure_even_if_the_case_passed() {
+        let mut after = sample();
+        after.variants[0].cases.retain(|it| it.name == "database-reversal");
+        after.variants[0].cases[0].sums.tally.core.hits = 0;
+        let xml = against(&earlier(), &after);
+        check(&xml);
+        let worse = "worse than the baseline: core_recall 2/2 → 0/2";
+        assert!(xml.contains(worse) && xml.contains("type=\"gone\""), "{xml}");
+        assert!(xml.contains(" tests=\"5\" skipped=\"0\" failures=\"5\" errors=\"0\""), "{xml}");
+        let apart = against(&report("one", vec![]), &Report { variants: vec![], ..sample() });
+        assert!(apart.contains("<testsuite name=\"baseline\" tests=\"1\""), "{apart}");
+        check(&apart);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_well_formed(text in any::<String>()) {
+            let mut it = sample();
+            it.variants[0].name = text.clone();
+            let case = &mut it.variants[0].cases[1];
+            (case.name, case.problems[0].detail) = (HOSTILE.to_owned(), text);
+            check(&junit(&it, None).unwrap());
+            check(&against(&earlier(), &it));
+        }
     }
 }
