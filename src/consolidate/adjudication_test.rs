@@ -309,8 +309,8 @@ fn a_verdict_counts_more_than_words_of_change() {
 #[test]
 fn a_merge_keeps_the_values_and_conditions_of_both() {
     let check = |old: &str, new: &str, shown: &str| {
-        let old = record(decision(&[], old, ""), Speaker::Person, 1);
-        let new = record(decision(&[], new, ""), Speaker::Person, 9);
+        let old = record(decision(&[], old, "the first reason"), Speaker::Person, 1);
+        let new = record(decision(&[], new, "as I said"), Speaker::Person, 9);
         let mut state = MemoryMap::new();
         plan(std::slice::from_ref(&old), &mut state);
         let memories = Memories::of(NAMESPACE, &state);
@@ -320,7 +320,10 @@ fn a_merge_keeps_the_values_and_conditions_of_both() {
         let (planned, _) = consolidate(&records, &memories, &verdicts);
         finish(&records, &planned, memories, &mut state);
         let active = state.values().filter(|it| it.state == MemoryState::Active);
-        assert_eq!(active.map(Memory::words).collect::<Vec<_>>(), [shown]);
+        assert_eq!(active.clone().map(Memory::words).collect::<Vec<_>>(), [shown]);
+        let is_united = shown.contains("(also: ");
+        let has_reason = |it: &Memory| matches!(&it.claim, Claim::Decision(it) if it.rationale == "the first reason");
+        assert!(!is_united || active.clone().all(has_reason), "{state:#?}");
     };
     let (short, timed) = ("uploads are retried", "an upload is tried again for 30 minutes");
     check(short, timed, timed);

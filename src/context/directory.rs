@@ -306,7 +306,7 @@ fn is_ticked(text: &str) -> bool {
     text.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("- [x]"))
 }
 
-/// A question that says that it was left open, with the beginning of what was brought up about it.
+/// A question that says that it was left open, with the last of what was brought up about it.
 fn asked(mut entry: Readable) -> Readable {
     const LEFT_OPEN: &str = "(left open)";
     let words = entry.text.as_str();
@@ -314,11 +314,16 @@ fn asked(mut entry: Readable) -> Readable {
     if let Some(end) = points.map(|at| at + LEFT_OPEN.len()) {
         let marks = words.rfind(" (2").filter(|at| end < *at && words.ends_with(')'));
         let marks = marks.unwrap_or(words.len());
-        let shown = end + words_within(&words[end..marks], POINTS_LETTERS_MAX).len();
-        let cut = if shown < marks { " …" } else { "" };
-        let [asked, marks] = [0..shown, marks..words.len()].map(|it| entry.text.cut(it));
-        entry.text =
-            Redacted::weave(&[Woven::Passed(&asked), Woven::Ours(cut), Woven::Passed(&marks)]);
+        let begin = end + 1;
+        let fits = |at: &usize| words[*at..marks].chars().count() <= POINTS_LETTERS_MAX;
+        let mut later = words[begin..marks].match_indices(';').map(|(at, _)| begin + at + 1);
+        let first = Some(begin).filter(fits).or_else(|| later.find(fits)).unwrap_or(begin);
+        let last = first + words_within(&words[first..marks], POINTS_LETTERS_MAX).len();
+        let cut = |is_cut| Woven::Ours(if is_cut { " …" } else { "" });
+        let parts = [0..begin, first..last, marks..words.len()].map(|it| entry.text.cut(it));
+        let [asked, points, behind] = parts.each_ref().map(Woven::Passed);
+        let is_cut = [begin < first, last < marks];
+        entry.text = Redacted::weave(&[asked, cut(is_cut[0]), points, cut(is_cut[1]), behind]);
     }
     entry
 }

@@ -25,14 +25,16 @@ fn decision(number: usize, status: &str) -> (String, String) {
 }
 
 #[test]
-fn a_question_stands_with_the_beginning_of_what_was_brought_up_about_it() {
+fn a_question_stands_with_the_last_of_what_was_brought_up_about_it() {
     let tag = "<!-- @tag: src-0123abcd -->";
     let text = format!(
         "## Open Questions\n- Who pays? Ann: the city (or we) (2026-01-02)\n{tag}\n\n\
          - How long we wait (left open): a week: too long (2026-01-03)\n{tag}\n\n\
          - Where (left open): here (or there)\n{tag}\n\n\
-         - When (left open): {} (2026-01-04)\n{tag}\n\n- a note (left open): of Ann's\n",
-        "soon ".repeat(40).trim_end()
+         - When (left open): {} (2026-01-04)\n{tag}\n\n\
+         - Why (left open): once; {} (2026-01-05)\n{tag}\n\n- a note (left open): of Ann's\n",
+        "soon ".repeat(40).trim_end(),
+        ["so it was"; 6].join(" ") + "; " + &["so it is"; 15].join(" ")
     );
     let shown = shown(&files(&[("active-context.md", &text)]), None);
     let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("- ")).collect();
@@ -41,6 +43,7 @@ fn a_question_stands_with_the_beginning_of_what_was_brought_up_about_it() {
         "- How long we wait (left open): a week: too long (2026-01-03) [src-0123abcd]",
         "- Where (left open): here (or there) [src-0123abcd]",
         &format!("- When (left open): {}… (2026-01-04) [src-0123abcd]", "soon ".repeat(35)),
+        &format!("- Why (left open): … {} (2026-01-05) [src-0123abcd]", ["so it is"; 15].join(" ")),
         "- a note (left open): of Ann's",
     ];
     assert_eq!(lines, expected);

@@ -22,9 +22,9 @@ const INCLUDING: &str = "up to and including";
 const HINTS: [&str; 8] =
     ["ntil ", "til", "bis ", "Bis ", "usqu", "asta ", "hrough ", " to and including"];
 /// Words between an end and its date.
-const ARTICLES: [&str; 16] = [
+const ARTICLES: [&str; 19] = [
     "the", "of", "at", "zum", "zur", "am", "den", "der", "dem", "einschließlich", "le", "la", "el",
-    "de", "día", "que",
+    "de", "día", "que", "die", "das", "het",
 ];
 /// Words for a day of the next week, before the day or behind it.
 const NEXT: [&str; 7] = ["next", "nächsten", "nächster", "nächste", "prochain", "próximo", "viene"];
@@ -112,7 +112,11 @@ fn event_day(text: &str, said: Date) -> Option<Date> {
         let is_on = words.get(at + 1).is_some_and(|it| ON.contains(it));
         date.or_else(|| day_at(first, said).filter(|_| is_on))
     };
-    let mut events = (0..words.len()).filter(|at| EVENT.contains(&words[*at]));
+    // `The meeting on 7 November is in the club house.`
+    let is_named =
+        matches!(*words, [the, _, on, ..] if ARTICLES.contains(&the) && ON.contains(&on));
+    let is_event = |at: &usize| EVENT.contains(&words[*at]) || is_named && *at == 1;
+    let mut events = (0..words.len()).filter(is_event);
     events.find_map(day_behind).filter(|day| said <= *day)
 }
 
@@ -339,10 +343,12 @@ mod tests {
         };
         of_day("The meeting is on Saturday 7 November at 15:00", 11, 7);
         of_day("The plot inspection is on Sat 17 October, 10 o'clock", 10, 17);
+        of_day("The meeting on Saturday 7 November, 15:00, is in the club house", 11, 7);
         of_day("The deadline for the readings is 31 October", 10, 31);
         of_day("The letter goes out on Tuesday the 1st", 9, 1);
         of_day("The meeting is repeated on 21 November, only if too few come", 11, 21);
         of_day("Die Versammlung findet am 7. November statt", 11, 7);
+        of_day("Die Versammlung am 7. November ist im Vereinsheim", 11, 7);
         of_day("La fête a lieu le samedi 3 octobre", 10, 3);
         for text in [
             "Kathrin starts as treasurer on 1 December",
@@ -355,6 +361,7 @@ mod tests {
             "Python is 3.12",
             "The port is 8443",
             "The winner is the 2nd",
+            "The rate rises on 1 December",
         ] {
             assert_eq!(event_day(text, date(2026, 8, 27)), None, "{text}");
         }

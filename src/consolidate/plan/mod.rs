@@ -276,7 +276,16 @@ impl Operation {
                     memory.stage = facts.stage;
                 }
             }
-            Merging::Combine => combine(&mut memory.claim, &facts.claim),
+            Merging::Combine => {
+                let before = memory.claim.clone();
+                combine(&mut memory.claim, &facts.claim);
+                // The reason of a decision is the one that it was made for.
+                if let (Claim::Decision(it), Claim::Decision(before)) = (&mut memory.claim, before)
+                    && !before.rationale.is_empty()
+                {
+                    it.rationale = before.rationale;
+                }
+            }
             Merging::Append => {
                 let earlier = std::mem::replace(&mut memory.claim, facts.claim.clone());
                 combine(&mut memory.claim, &earlier);
