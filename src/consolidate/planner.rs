@@ -504,7 +504,9 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
     Some(match verdict {
         Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
         // What was said about an open question stays with it.
-        Verdict::Same | Verdict::Covered | Verdict::Covers if is_question && pair.may_extend() => {
+        Verdict::Same | Verdict::Covered | Verdict::Covers
+            if is_question && pair.memory.is_open() && pair.may_extend() =>
+        {
             let says_more = new.says_beyond(old) && pair.may_follow();
             (SAME, Ruling::Merge(if says_more { Merging::Combine } else { Merging::Extend }))
         }
@@ -652,8 +654,11 @@ fn settlement(
         Ruling::Suspect => (Settlement::Partly, None),
         Ruling::Discard => (Settlement::Dropped, None),
         // Also of a granted wish, of which both are memories already.
-        Ruling::Merge(Merging::Combine) if lacks_nothing() => {
+        Ruling::Merge(Merging::Combine) if verdict == Verdict::Covers || lacks_nothing() => {
             return Some((Settlement::Replaced, RESTATED, None));
+        }
+        Ruling::Merge(_) if is_less_trusted => {
+            return pair.may_follow().then_some((Settlement::Replaced, RESTATED, None));
         }
         Ruling::Merge(_) => (Settlement::Joined, None),
         Ruling::Supersede => (Settlement::Replaced, None),
