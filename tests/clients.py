@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MOCK = os.environ.get("ANNALIST_MOCKAGENT", os.path.join(ROOT, "../shared/mockagent/mock.py"))
 FOLDER = os.environ.get("ANNALIST_CLIENTS", "")
 NPM = ["@anthropic-ai/claude-code", "@openai/codex", "@google/gemini-cli", "@qwen-code/qwen-code", "opencode-ai",
-       "@mariozechner/pi-coding-agent", "cline"]
+       "@earendil-works/pi-coding-agent", "cline", "@github/copilot"]
 PYPI = ["aider-chat", "mini-swe-agent"]
 MODEL, EXTRACTOR = 18080, 18081
 TASK, QUESTION = "Write a test for the lock", "What did we decide?"
@@ -79,6 +79,10 @@ CLIENTS = {
            {"PI_OFFLINE": "1", "PI_TELEMETRY": "0"}, {".pi/agent/models.json": PI}, ".pi/agent/sessions/**/*.jsonl"),
     "cline": (None, ["cline", "-P", "openai-compatible", "-m", "gpt-4o"], {},
               {".cline/data/settings/providers.json": CLINE}, ".cline/data/sessions/*/*.messages.json"),
+    "copilot": (None, ["copilot", "--allow-all-tools", "-p"],
+                {"COPILOT_PROVIDER_BASE_URL": f"{URL}/v1", "COPILOT_PROVIDER_API_KEY": "sk-test", "COPILOT_MODEL": "gpt-4o",
+                 "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false"},
+                {}, ".copilot/session-state/*/events.jsonl"),
     "aider": (None, ["aider", "--no-check-update", "--analytics-disable", "--no-show-model-warnings", "--no-browser",
                      "--no-detect-urls", "--model", "openai/gpt-4o", "--yes-always", "--no-gitignore", "--map-tokens",
                      "0", "--message"],

@@ -3,6 +3,7 @@
 
 use super::files;
 use rusqlite::{Connection, OpenFlags};
+use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -103,7 +104,7 @@ pub(crate) fn is_openhands_event(path: &Path) -> bool {
     event_number(path).is_some()
 }
 
-/// Returns the id of a conversation of OpenHands and its events in their order.
+/// Returns the id and working directory of a conversation of OpenHands, and its events in their order.
 /// Such a folder counts as one file.
 pub(crate) fn openhands_records(folder: &Path) -> io::Result<Cursor<Vec<u8>>> {
     let files = fs::read_dir(folder)?.flatten().map(|file| file.path());
@@ -111,8 +112,11 @@ pub(crate) fn openhands_records(folder: &Path) -> io::Result<Cursor<Vec<u8>>> {
         files.filter_map(|path| Some((event_number(&path)?, path))).collect();
     events.sort();
     let id = folder.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let state = files::read_if_exists(&folder.with_file_name("base_state.json"))?;
+    let state: Value = serde_json::from_str(&state.unwrap_or_default()).unwrap_or_default();
+    let cwd = &state["workspace"]["working_dir"];
     let mut lines =
-        serde_json::json!({ "kind": "Conversation", "id": id }).to_string().into_bytes();
+        json!({ "kind": "Conversation", "id": id, "cwd": cwd }).to_string().into_bytes();
     for (_, path) in events {
         let Some(event) = files::if_exists(File::open(path))? else { continue };
         lines.push(b'\n');
@@ -205,7 +209,8 @@ mod tests {
         ] {
             files::replace(&events.join(name), text).unwrap();
         }
-        files::replace(&place.path().join("c1/base_state.json"), "{}").unwrap();
+        let state = r#"{"workspace":{"working_dir":"/w"}}"#;
+        files::replace(&place.path().join("c1/base_state.json"), state).unwrap();
         let (found, _) = walk::walk(&[place.path().to_owned()]);
         let found: Vec<_> = found.into_iter().map(|file| file.path).collect();
         assert!(found.contains(&events) && found.len() == 3, "{found:?}");
@@ -214,6 +219,6 @@ mod tests {
         std::os::unix::fs::symlink("gone", events.join("event-00003-eeeeeeee.json")).unwrap();
         let mut lines = String::new();
         walk::open(&events).unwrap().read_to_string(&mut lines).unwrap();
-        assert_eq!(lines, "{\"kind\":\"Conversation\",\"id\":\"c1\"}\n1\n{ }\n3\n");
+        assert_eq!(lines, "{\"kind\":\"Conversation\",\"id\":\"c1\",\"cwd\":\"/w\"}\n1\n{ }\n3\n");
     }
 }

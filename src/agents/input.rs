@@ -133,6 +133,9 @@ pub(crate) struct Input {
     pub database: Option<String>,
     /// File of the sub-agent's transcript, or the folder that contains it.
     pub agent_transcript_path: Option<String>,
+    /// True for a fork of the conversation that the client made for itself, such as for a compaction.
+    /// Claude Code gives it no type, and often no transcript.
+    pub is_fork: bool,
     /// End of the turn's answer, which the client writes into the transcript a little later.
     pub answer_end: Option<AnswerEnd>,
     /// Working directory of the agent.
@@ -190,6 +193,8 @@ impl Input {
                 && event_name != BEFORE_COMPRESSION,
             session,
             agent_transcript_path: field("agent_transcript_path").or_else(sub_agents),
+            is_fork: event == Event::SubagentStop
+                && told.get("agent_type").is_some_and(|kind| kind == ""),
             answer_end: field("last_assistant_message").and_then(|text| AnswerEnd::of(&text)),
             transcript_path: field("transcript_path"),
             database: field("database"),

@@ -150,6 +150,7 @@ fn listed(probe: &Probe, model: &str, shown: &str) -> Line {
     /// Maximum names to show if the wanted one is not among them.
     const NAMES_MAX: usize = 8;
     let (ok, detail) = match &probe.models {
+        None if !probe.reachable.ok => (None, shown.to_owned()),
         None => (None, format!("{shown} (the endpoint lists no models)")),
         Some(names) if names.iter().any(|name| name == model) => (Some(true), shown.to_owned()),
         Some(names) => {

@@ -22,6 +22,8 @@ use std::thread;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+/// Folder with the transcripts of a session's sub-agents.
+pub(super) const AGENTS: &str = "subagents";
 /// Maximum size of an order, in bytes; fits into a pipe buffer, so that the hook never blocks.
 const ORDER_BYTES_MAX: u64 = 32 * 1024;
 /// Maximum polls for an answer that is not in its transcript yet: five seconds in total.
@@ -103,14 +105,17 @@ pub(super) fn take_gone(all: &mut Vec<SpooledHandOver>) -> Vec<SpooledHandOver> 
     let is_gone = |it: &mut SpooledHandOver| {
         GIVEN_UP <= now.since(it.at)
             && it.problem.is_some()
-            && it.transcript.parent().is_some_and(|folder| {
-                // A session's folder goes with its sub-agents.
-                let of_agents = folder.ends_with("subagents");
-                of_agents.then(|| folder.ancestors().nth(2)).flatten().unwrap_or(folder).is_dir()
-            })
+            && has_folder(&it.transcript)
             && it.transcript.try_exists().is_ok_and(|is_there| !is_there)
     };
     all.extract_if(.., is_gone).collect()
+}
+
+/// Returns true if the folder of a transcript exists. That of a session goes with its sub-agents.
+fn has_folder(transcript: &Path) -> bool {
+    let of_agents = transcript.ancestors().take(2).find(|folder| folder.ends_with(AGENTS));
+    let session = of_agents.and_then(Path::parent);
+    session.unwrap_or(transcript).parent().is_some_and(Path::is_dir)
 }
 
 pub(super) fn give_up(gone: &[SpooledHandOver]) {
@@ -208,8 +213,7 @@ async fn enqueue(hand_over: &SpooledHandOver) -> Result<bool> {
     if !is_there || records.as_ref().is_some_and(Vec::is_empty) {
         let is_late = MISSING <= clock::now().since(hand_over.at);
         // A session without messages never gets a transcript.
-        let was_there =
-            hand_over.problem.is_some() || !transcript.parent().is_some_and(Path::is_dir);
+        let was_there = hand_over.problem.is_some() || !has_folder(transcript);
         if is_late && was_there && !is_there {
             let line = format!("{}: not found; is its disk mounted?", transcript.display());
             return Err(Failure::failed(line));

@@ -36,8 +36,6 @@ const LOOK_MAX: Duration = Duration::from_millis(250);
 const GONE_NAMED_MAX: usize = 3;
 /// Command that syncs a session into memory; the session name follows.
 const SYNC: &str = "memory sync";
-/// Folder with the transcripts of a session's sub-agents.
-const AGENTS: &str = "subagents";
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 /// Variable with the client's model; overrides the client's settings.
 const MODEL: &str = "ANTHROPIC_MODEL";
@@ -290,7 +288,8 @@ fn hand_over(input: &Input, file: Option<&Path>) -> io::Result<()> {
     let Some(path) = path.as_ref().or(input.database.as_ref()) else { return Ok(()) };
     let transcript = std::path::absolute(path)?;
     // The folder of a session's sub-agents is read, any other would be read with everything in it.
-    if transcript.is_dir() && !transcript.ends_with(AGENTS) {
+    let is_other = transcript.is_dir() && !transcript.ends_with(hand_over::AGENTS);
+    if is_other || (input.is_fork && !transcript.exists()) {
         return Ok(());
     }
     let answer = input.answer_end.as_ref().and_then(|end| {

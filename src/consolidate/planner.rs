@@ -507,8 +507,7 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
         Verdict::Same | Verdict::Covered | Verdict::Covers
             if is_question && pair.memory.is_open() && pair.may_extend() =>
         {
-            let says_more = new.says_beyond(old) && pair.may_follow();
-            (SAME, Ruling::Merge(if says_more { Merging::Combine } else { Merging::Extend }))
+            (SAME, Ruling::Merge(Merging::Extend))
         }
         // Loses no value and no condition.
         Verdict::Same if new.says_beyond(old) && pair.may_follow() => match old.says_beyond(new) {
@@ -654,7 +653,7 @@ fn settlement(
         Ruling::Suspect => (Settlement::Partly, None),
         Ruling::Discard => (Settlement::Dropped, None),
         // Also of a granted wish, of which both are memories already.
-        Ruling::Merge(Merging::Combine) if verdict == Verdict::Covers || lacks_nothing() => {
+        Ruling::Merge(Merging::Combine) if lacks_nothing() => {
             return Some((Settlement::Replaced, RESTATED, None));
         }
         Ruling::Merge(_) if is_less_trusted => {

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum length of what was brought up about an open question, in characters.
-const POINTS_LETTERS_MAX: usize = 140;
+const POINTS_LETTERS_MAX: usize = 180;
 /// Maximum number of entries that a query scores; no block shows as many.
 const SCORED_MAX: usize = 200;
 /// Resolution of a score.

@@ -42,9 +42,9 @@ fn a_question_stands_with_the_beginning_of_what_was_brought_up_about_it() {
         "- Who pays? Ann: the city (or we) (2026-01-02) [src-0123abcd]",
         "- How long we wait (left open): a week: too long (2026-01-03) [src-0123abcd]",
         "- Where (left open): here (or there) [src-0123abcd]",
-        &format!("- When (left open): {}… (2026-01-04) [src-0123abcd]", "soon ".repeat(28)),
+        &format!("- When (left open): {}… (2026-01-04) [src-0123abcd]", "soon ".repeat(36)),
         "- a note (left open): of Ann's",
-        &format!("- 何処 (left open): {} … [src-0123abcd]", "い".repeat(140)),
+        &format!("- 何処 (left open): {} … [src-0123abcd]", "い".repeat(180)),
     ];
     assert_eq!(lines, expected);
 }

@@ -95,7 +95,8 @@ pub(crate) async fn memory_named(
 }
 
 fn prefix(id: &str) -> Result<IdPrefix, LookupError> {
-    id.parse().map_err(|cause: BadPrefix| LookupError::Name(format!("`{id}`: {cause}")))
+    const NEXT: &str = "`annalist search WORDS` finds ids";
+    id.parse().map_err(|cause: BadPrefix| LookupError::Name(format!("`{id}`: {cause}; {NEXT}")))
 }
 
 /// Finds the record with this id, or the records of a memory.

@@ -150,6 +150,10 @@ impl Conversation<'_> {
         self.answered.insert(self.key(id))
     }
 
+    pub(super) fn is_answered(&self, id: &str) -> bool {
+        self.answered.contains(&self.key(id))
+    }
+
     /// Key of an id or message within the current session.
     fn key(&self, id: &str) -> u64 {
         name_of(id).wrapping_add(self.current as u64)

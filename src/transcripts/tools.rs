@@ -157,8 +157,10 @@ const STOPPED: [&str; 8] = [
     "shell tool terminated command",
     "bash tool terminated command",
 ];
-const IN_BACKGROUND: [&str; 3] =
-    ["Command moved to background", "Background command started", "Command is still running in "];
+const IN_BACKGROUND: [&str; 5] = [
+    "Command moved to background", "Background command started", "Command is still running in ",
+    "<command started in ", "<command with shellId: ",
+];
 
 /// Outcome of a command that did not run to its end, from its output's first and last line.
 pub(super) fn outcome_of_stop(output: &str) -> Option<Outcome> {
@@ -249,6 +251,8 @@ mod outcome_tests {
                 Some(Outcome::Aborted),
             ),
             ("Command moved to background (PID: 7).", Some(Outcome::Running)),
+            ("<command started in background with shellId: 0>", Some(Outcome::Running)),
+            ("a\n<command with shellId: 0 is still running after 30 s.>", Some(Outcome::Running)),
             ("Command is still running in the user's terminal.\nok", Some(Outcome::Running)),
             ("a\nthe Command timed out after all\nb", None),
             ("", None),

@@ -309,6 +309,7 @@ fn ids_that_name_nothing_or_too_much_are_told() {
         with("xyz").refused(2, &["xyz"]);
     }
     place.run(&["records", "--session", "zz"]).refused(2, &["zz"]);
+    place.run(&["why", "zz"]).refused(2, &["hex digits", "annalist search"]);
     place.run(&["records", "diff", "ffffffff", "ffffffff"]).refused(2, &["no run", "ffffffff"]);
 }
 
@@ -404,7 +405,10 @@ fn endpoint_that_is_down_is_named_and_the_next_replay_goes_on() {
     }
     let doctor = place.run(&["doctor", "--json"]);
     assert_eq!(doctor.code, 1);
-    assert_eq!(doctor.json()["checks"]["endpoint"]["ok"], false);
+    let checks = &doctor.json()["checks"];
+    assert_eq!(checks["endpoint"]["ok"], false);
+    let model = checks["model"]["detail"].as_str().unwrap();
+    assert!(!model.contains("lists no models"), "it was not reached: {model}");
     // The same command goes on when it is there.
     let stub = Stub::good();
     place.set("ANNALIST__MODEL__BASE_URL", stub.url());

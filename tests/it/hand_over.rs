@@ -369,6 +369,23 @@ fn transcripts_of_sub_agents_are_handed_over() {
 }
 
 #[test]
+fn a_transcript_of_a_sub_agent_that_is_never_written_is_no_problem() {
+    let place = Place::new();
+    place.write("t.jsonl", claude(0..1));
+    let told = |kind: &str| json!({"agent_type": kind, "agent_transcript_path": place.path("t/subagents/agent-1.jsonl")});
+    // Claude Code forks the conversation to compact it.
+    assert_eq!(run(&place, "subagent-stop", &told("")).code, 0);
+    assert_eq!(spooled(&place), Vec::<Value>::new());
+    assert_eq!(run(&place, "subagent-stop", &told("Explore")).code, 0);
+    until(&place, |all| {
+        age(&place);
+        place.run(&["status"]);
+        all.iter().all(|it| it["problem"].is_string())
+    });
+    assert_eq!(spooled(&place), Vec::<Value>::new());
+}
+
+#[test]
 fn a_session_starts_with_one_line_about_what_stops_work() {
     let place = Place::new();
     place.write("t.jsonl", claude(0..1));

@@ -428,6 +428,8 @@ fn a_checkout_of_an_older_commit_restores_no_entry_that_a_person_deleted() {
     assert!(commit("first") && git(&["branch", "other"]));
     take_out(&place, words);
     place.json(&SYNC);
+    let checked = place.run(&["privacy", "check"]);
+    assert_eq!(checked.code, 0, "what is kept of git's log: {}", checked.stdout);
     assert!(commit("without"));
     let now = (files(&place), believed(&place));
     assert!(git(&["checkout", "-q", "other"]));

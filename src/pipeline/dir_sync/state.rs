@@ -401,9 +401,9 @@ impl SyncState<'_> {
     }
 }
 
-/// Seconds and digest of a line of git's log.
+/// Seconds and digest of a line of git's log, in one word: a number of ten digits alone may be that of a phone.
 fn log_mark(line: &str) -> String {
-    format!("{} {}", seconds_of(line), digest(line))
+    format!("{}_{}", seconds_of(line), digest(line))
 }
 
 /// Time of a line of git's log; zero if it has none.
@@ -417,7 +417,7 @@ fn seconds_of(line: &str) -> u64 {
 fn has_moved(log: &str, last: &str) -> bool {
     let lines: Vec<&str> = log.lines().collect();
     let known = lines.iter().rposition(|it| log_mark(it) == last);
-    let seconds = last.split_once(' ').and_then(|it| it.0.parse().ok()).unwrap_or(u64::MAX);
+    let seconds = last.split_once(['_', ' ']).and_then(|it| it.0.parse().ok()).unwrap_or(u64::MAX);
     let since = lines.iter().enumerate().filter(|(at, line)| match known {
         Some(known) => known < *at,
         None => seconds < seconds_of(line),

@@ -46,13 +46,13 @@ pub(super) const CLIENT: Client = Client {
 };
 
 const BOOKKEEPING: &str = "session.model_change|session.info|session.resume|session.shutdown|session.idle|\
-    session.truncation|session.usage_checkpoint|session.usage_info|session.auto_mode_resolved|\
+    session.truncation|session.usage_checkpoint|session.usage_info|session.usage_record|session.auto_mode_resolved|\
     session.compaction_start|session.mode_changed|session.plan_changed|session.task_complete|\
     session.context_changed|session.handoff|session.snapshot_rewind|session.workspace_file_changed|\
     session.import_legacy|session.todos_changed|session.permissions_changed|session.remote_steerable_changed|\
     assistant.turn_start|assistant.turn_end|assistant.reasoning|assistant.intent|assistant.usage|\
     assistant.message_delta|assistant.reasoning_delta|hook.start|hook.end|subagent.started|\
-    subagent.completed|subagent.failed|subagent.selected|subagent.deselected|tool.execution_progress|\
+    subagent.completed|subagent.failed|subagent.selected|subagent.deselected|subagent.configured|tool.execution_progress|\
     tool.execution_partial_result|permission.requested|permission.completed|pending_messages.modified";
 
 fn kind(json: &Value) -> &str {

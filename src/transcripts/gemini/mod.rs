@@ -57,6 +57,9 @@ fn head(json: &Value, talk: &mut Conversation<'_>) {
     talk.head().started_at = talk.head().started_at.or(started_at);
 }
 
+/// Answer that the client puts behind the summary of a compressed conversation.
+const ACKNOWLEDGED: &str = "Got it. Thanks for the additional context!";
+
 /// Reads changed fields, which may include all messages: the client replaces its list when it hides
 /// outputs or summarises, and writes what it keeps again under new ids.
 fn set(json: &Value, talk: &mut Conversation<'_>) {
@@ -67,7 +70,20 @@ fn set(json: &Value, talk: &mut Conversation<'_>) {
         let said: Vec<(&str, String)> = list.iter().map(|it| (it.text("id"), words(it))).collect();
         talk.replace_list(&said);
     }
-    list.iter().for_each(|message| record(&CLIENT, message, talk));
+    let is_answer = |it: &Value| it["type"] == "gemini" && words_of(content(it)) == ACKNOWLEDGED;
+    let answer = list.iter().position(is_answer).unwrap_or(list.len());
+    for (at, message) in list.iter().enumerate() {
+        match at == answer || at + 1 == answer && answer < list.len() {
+            true => summary(message, talk),
+            false => record(&CLIENT, message, talk),
+        }
+    }
+}
+
+fn summary(json: &Value, talk: &mut Conversation<'_>) {
+    let Some(json) = talk.latest(json.text("id"), json) else { return };
+    talk.at(json.text("id"), time_of(&json));
+    talk.summary(&words_of(content(&json)));
 }
 
 /// Speaker, text and ids of calls of a message: its copies have the same.
@@ -143,6 +159,13 @@ fn model(json: &Value, talk: &mut Conversation<'_>) {
 /// True if a message is written again to hide outputs, and no call of it has a new one.
 fn only_hides(json: &Value, talk: &mut Conversation<'_>) -> bool {
     let (mut hides, mut tells) = (false, false);
+    if !json.has("toolCalls") {
+        // A resumed session has its calls in the content, and the results in other messages.
+        for call in content(json).list().iter().map(|part| &part["functionCall"]) {
+            hides |= call.is_object();
+            tells |= call.is_object() && !talk.is_answered(call.text("id"));
+        }
+    }
     for call in json["toolCalls"].list() {
         for result in call["result"].list() {
             match response(&result["functionResponse"], None).text.starts_with(MASKED) {
@@ -362,6 +385,66 @@ mod tests {
                 "person prompt abandoned: yes",
             ]
         );
+    }
+
+    #[test]
+    fn a_summary_of_the_conversation_is_nobodys_words() {
+        let says = |id: &str, kind: &str, words: &str| {
+            format!(r#"{{"id":"{id}","type":"{kind}","content":[{{"text":"{words}"}}]}}"#)
+        };
+        let asked = says("m3", "user", "go on");
+        let list = [
+            says("c1", "user", "We take Redis."),
+            says("c2", "gemini", "Got it. Thanks for the additional context!"),
+            asked.clone(),
+        ];
+        let compressed = format!(r#"{{"$set":{{"messages":[{}]}}}}"#, list.join(","));
+        let head = r#"{"sessionId":"s","projectHash":"p"}"#.to_owned();
+        let lines = [head, says("m1", "user", "hello"), asked, compressed.clone(), compressed];
+        let items = items(Format::GeminiCli, lines.join("\n").as_bytes());
+        let said = entries(&items).map(|it| (it.speaker, it.text.as_str())).collect::<Vec<_>>();
+        assert_eq!(
+            said,
+            [
+                (Speaker::Person, "hello"),
+                (Speaker::Person, "go on"),
+                (Speaker::Client, "We take Redis."),
+                (Speaker::Client, "Got it. Thanks for the additional context!"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_resumed_session_without_its_tool_calls_says_nothing_new() {
+        let head = r#"{"sessionId":"s","projectHash":"p"}"#;
+        let call = r#"{"id":"c1","name":"run_shell_command","args":{"command":"ls"}"#;
+        let output = r#"{"functionResponse":{"id":"c1","response":{"output":"a"}}}"#;
+        let says =
+            |id: &str, kind: &str, rest: &str| format!(r#"{{"id":"{id}","type":"{kind}",{rest}}}"#);
+        let ask = says("m1", "user", r#""content":[{"text":"yes"}]"#);
+        let answer = says("m3", "user", &format!(r#""content":[{output}]"#));
+        let resumed = format!(r#""content":[{{"text":"I look."}},{{"functionCall":{call}}}}}]"#);
+        let resumed = says("m2", "gemini", &resumed);
+        let called = format!(
+            r#""content":"I look.","toolCalls":[{call},"status":"success","result":[{output}]}}]"#
+        );
+        let lines = [
+            head.to_owned(),
+            ask.clone(),
+            says("m2", "gemini", r#""content":"I look.""#),
+            says("m2", "gemini", &called),
+            answer.clone(),
+            head.to_owned(),
+            r#"{"$set":{"messages":[]}}"#.to_owned(),
+            format!(r#"{{"$set":{{"messages":[{ask},{resumed},{answer}]}}}}"#),
+        ];
+        let read = |lines: &[String]| {
+            let items = items(Format::GeminiCli, lines.join("\n").as_bytes());
+            entries(&items).map(show).collect::<Vec<_>>()
+        };
+        let before = read(&lines[..5]);
+        assert!(before.len() == 4 && before[3].contains("succeeded: a"), "{before:?}");
+        assert_eq!(read(&lines), before);
     }
 
     #[test]

@@ -50,11 +50,16 @@ pub(super) const CLIENT: Client = Client {
         ("ACPToolCallEvent", sdk_acp_call),
         ("ConversationErrorEvent|ServerErrorEvent", sdk_error),
         // The adapter's record of the folder that the events were in.
-        ("Conversation", |json, talk| talk.name(json.text("id"))),
+        ("Conversation", conversation),
         ("ConversationStateUpdateEvent|CondensationRequest|LLMCompletionLogEvent", ignore),
         ("PauseEvent|InterruptEvent|TokenEvent|HookExecutionEvent", ignore),
     ],
 };
+
+fn conversation(json: &Value, talk: &mut Conversation<'_>) {
+    talk.name(json.text("id"));
+    talk.cwd(json.text("cwd"));
+}
 
 const IGNORED: &str = "recall|change_agent_state|think|condensation|condensation_request|null|\
     agent_state_changed";

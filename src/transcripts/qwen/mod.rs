@@ -32,7 +32,14 @@ const SUBTYPES: &[(&str, ReadRecord)] = &[
 ];
 
 fn begin(json: &Value, talk: &mut Conversation<'_>) {
-    talk.header(json.text("sessionId"));
+    let (session, agent) = (json.text("sessionId"), json.text("agentId"));
+    // A sub-agent has a file of its own, with its parent's session.
+    if agent.is_empty() {
+        talk.header(session);
+    } else {
+        talk.header(&format!("{session}/agent-{agent}"));
+        talk.head().parent = Some(session.to_owned());
+    }
     talk.cwd(json.text("cwd"));
     talk.branch(json.text("gitBranch"));
     talk.is_sidechain = json["isSidechain"] == true;
@@ -94,7 +101,21 @@ fn compression(json: &Value, talk: &mut Conversation<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transcripts::raw::TranscriptItem;
     use crate::transcripts::testing::{entries, items, show};
+
+    #[test]
+    fn a_sub_agent_is_a_session_of_its_own_below_its_parent() {
+        let line = r#"{"uuid":"x","sessionId":"b","type":"user","agentId":"explore-1","isSidechain":true,"message":{"parts":[{"text":"look"}]}}"#;
+        let items = items(Format::QwenCode, line.as_bytes());
+        let Some(TranscriptItem::Session(session)) = items.first() else { panic!("no session") };
+        assert_eq!(session.native_id, "b/agent-explore-1");
+        assert_eq!(session.parent.as_deref(), Some("b"));
+        assert_eq!(
+            entries(&items).map(show).collect::<Vec<_>>(),
+            ["client prompt sidechain: look"]
+        );
+    }
 
     #[test]
     fn records_on_one_line_are_all_read() {
