@@ -369,6 +369,22 @@ fn a_question_that_is_raised_again_keeps_what_was_said_about_it() {
 }
 
 #[test]
+fn a_settled_question_that_is_raised_again_with_more_stays_open() {
+    let settled = discussion("How wide must the path be (settled)", &["it is 1.32"]);
+    let old = record(settled, Speaker::Person, 1);
+    let again = discussion("Width of the path (left open)", &["put off"]);
+    let new = [record(again, Speaker::Person, 9)];
+    let mut state = MemoryMap::new();
+    plan(std::slice::from_ref(&old), &mut state);
+    let memories = Memories::of(NAMESPACE, &state);
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(new[0].id, of(&state, &old).id, Verdict::Covers);
+    let (planned, _) = consolidate(&new, &memories, &verdicts);
+    finish(&new, &planned, memories, &mut state);
+    assert!(state.values().any(|it| it.is_open()), "{planned:#?}");
+}
+
+#[test]
 fn another_date_for_what_was_to_happen_once_takes_its_place() {
     let until = "readings are accepted until 8 November";
     for (former, is_ended) in
@@ -430,6 +446,15 @@ fn what_was_decided_for_the_time_until_something_works_ends_with_the_deed() {
         ("the rest stays on paper for now and must not be lost", works.clone(), 9, true),
         (until, works.clone(), 9, true),
         (permitted, works.clone(), 9, false),
+        ("no ticket is printed until its fare is checked", works.clone(), 9, false),
+        ("Fahrten dauern 30 bis 60 Minuten", works.clone(), 9, false),
+        ("les billets jusqu'à 50 euros sont écrits à la main", works.clone(), 9, false),
+        (
+            "les billets sont écrits à la main jusqu'à ce que l'imprimante marche",
+            works.clone(),
+            9,
+            true,
+        ),
         (makeshift, works.clone(), 0, false),
         (makeshift, fails, 9, false),
         (rule, works, 9, false),

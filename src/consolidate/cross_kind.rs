@@ -21,7 +21,7 @@ use crate::domain::{
 };
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;
-use crate::text::wording::{is_constraint, is_for_now, is_prohibition};
+use crate::text::wording::{self, is_constraint, is_for_now, is_prohibition};
 use foldhash::HashMap;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -353,13 +353,23 @@ struct Link<'a> {
 }
 
 /// True if `decision` holds only for the time being, and `attempt` succeeded: `tickets are written by hand for now`, `until
-/// the printer works`. What needs a permission is a rule.
+/// the printer works`. A standing rule and what needs a permission stay.
 fn is_bridged(decision: &Memory, attempt: &Memory) -> bool {
-    let head = folded(decision.claim.headline());
-    decision.claim.kind() == ClaimKind::Decision
-        && matches!(&attempt.claim, Claim::Attempt(it) if it.succeeded)
-        && ["interim", "until"].iter().any(|it| list(it).are_in(&head))
+    let (Claim::Decision(it), Claim::Attempt(deed)) = (&decision.claim, &attempt.claim) else {
+        return false;
+    };
+    let head = folded(&it.chosen);
+    let words = words_of(&head);
+    // `bis 50 MB` is an amount, and a day needs no deed.
+    let is_number = |word: &&str| word.starts_with(|it: char| it.is_ascii_digit());
+    let is_until = |at: usize| {
+        let end = list("until").begin(&words[at..]).map(|length| at + length);
+        end.is_some_and(|end| !words[end..].iter().take(2).any(is_number))
+    };
+    deed.succeeded
+        && (list("interim").are_in(&head) || (0..words.len()).any(is_until))
         && !needs_permission(&head)
+        && !wording::is_rule(&it.chosen, &it.rationale)
 }
 
 /// True if a clause of the answer denies something, unless that leaves out what nobody wished for: `in English, without

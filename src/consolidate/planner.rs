@@ -504,7 +504,9 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
     Some(match verdict {
         Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
         // What was said about an open question stays with it.
-        Verdict::Same | Verdict::Covered | Verdict::Covers if is_question && pair.may_extend() => {
+        Verdict::Same | Verdict::Covered | Verdict::Covers
+            if is_question && pair.memory.is_open() && pair.may_extend() =>
+        {
             (SAME, Ruling::Merge(Merging::Extend))
         }
         // Loses no value and no condition.
@@ -653,6 +655,9 @@ fn settlement(
         // Also of a granted wish, of which both are memories already.
         Ruling::Merge(Merging::Combine) if lacks_nothing() => {
             return Some((Settlement::Replaced, RESTATED, None));
+        }
+        Ruling::Merge(_) if is_less_trusted => {
+            return pair.may_follow().then_some((Settlement::Replaced, RESTATED, None));
         }
         Ruling::Merge(_) => (Settlement::Joined, None),
         Ruling::Supersede => (Settlement::Replaced, None),

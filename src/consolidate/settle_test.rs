@@ -3,7 +3,7 @@
 use super::fixture::*;
 use super::{Asked, Draft, Memories, OpenPair, Undecided, Verdict, Verdicts, consolidate, forget};
 use crate::domain::{
-    Memory, MemoryId, MemoryMap, MemoryState, PARTLY, Plan, Record, Speaker, Stage,
+    Claim, Memory, MemoryId, MemoryMap, MemoryState, PARTLY, Plan, Record, Speaker, Stage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,6 +70,45 @@ fn a_pair_that_says_the_same_becomes_one_that_rests_on_both() {
     let [memory] = believed(&state, &records)[..] else { panic!("{state:#?}") };
     assert_eq!(memory.sources, [records[0].id, records[1].id]);
     assert_eq!(memory.valid_from, records[0].provenance.at);
+}
+
+#[test]
+fn questions_that_are_joined_later_keep_what_was_said_about_both() {
+    let old = discussion("How wide must the path be (left open)", &["law: 1.20"]);
+    let new = discussion("Width of the path (left open)", &["it is 1.32"]);
+    for (by, verdict, kept) in [
+        (Speaker::Person, Verdict::Same, vec!["law: 1.20", "it is 1.32"]),
+        (Speaker::Person, Verdict::Covers, vec!["law: 1.20", "it is 1.32"]),
+        (Speaker::Assistant, Verdict::Covers, vec!["it is 1.32"]),
+    ] {
+        let records = [record(old.clone(), by, 1), record(new.clone(), Speaker::Person, 4)];
+        let (mut state, made, _) = left_open(&records);
+        let [home, memory] = [&records[1], &records[0]].map(|it| of(&state, it).id);
+        let pair = OpenPair {
+            record: records[1].clone(),
+            home,
+            memory,
+            first: Some(records[0].clone()),
+            rule: "alike".to_owned(),
+        };
+        assert_ne!(home, memory, "{made:#?}");
+        let mut verdicts = Verdicts::none();
+        verdicts.insert(records[1].id, memory, verdict);
+        let memories = Memories::of(NAMESPACE, &state);
+        let Draft { plan: settled, .. } = Draft::of(&[], &[pair], &memories, &verdicts);
+        let before = state.clone();
+        finish(&[], &settled, memories, &mut state);
+        let [memory] = believed(&state, &records)[..] else { panic!("{settled:#?}") };
+        let Claim::Discussion(it) = &memory.claim else { panic!() };
+        assert_eq!(it.points, kept, "{by:?} {verdict:?}");
+        // Forgetting the later record leaves what the earlier one alone makes.
+        let gone = BTreeSet::from([records[1].id]);
+        let mut rest = state.clone();
+        forget(&gone, &state, &[made.clone(), settled.clone()]).apply(&mut rest);
+        let mut alone = before;
+        forget(&gone, &alone.clone(), &[made]).apply(&mut alone);
+        assert_eq!(rest, alone, "{by:?} {verdict:?}");
+    }
 }
 
 #[test]

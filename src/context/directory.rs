@@ -10,6 +10,7 @@ use crate::memory_dir::{
 };
 use crate::privacy::{Gate, Redacted, Woven, is_private_file, private_spans};
 use crate::text::truncate::words_within;
+use jiff::civil::Date;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -299,7 +300,8 @@ fn group(kind: Kind, entry: &Readable) -> Option<Part> {
 
 /// True if a mark says that the end of what the text states is past. A sync marks only what it also tags.
 fn is_past(text: &str) -> bool {
-    PAST.iter().any(|mark| text.contains(&format!("{mark} 2")))
+    let is_day = |it: &str| it.get(1..11).is_some_and(|day| day.parse::<Date>().is_ok());
+    PAST.iter().any(|mark| text.split(mark).skip(1).any(is_day))
 }
 
 fn is_ticked(text: &str) -> bool {
@@ -308,22 +310,21 @@ fn is_ticked(text: &str) -> bool {
 
 /// A question that says that it was left open, with the last of what was brought up about it.
 fn asked(mut entry: Readable) -> Readable {
-    const LEFT_OPEN: &str = "(left open)";
+    const LEFT_OPEN: &str = "(left open): ";
     let words = entry.text.as_str();
-    let points = words.find(&format!("{LEFT_OPEN}: ")).filter(|_| entry.tag.is_some());
-    if let Some(end) = points.map(|at| at + LEFT_OPEN.len()) {
-        let marks = words.rfind(" (2").filter(|at| end < *at && words.ends_with(')'));
+    let points = words.find(LEFT_OPEN).filter(|_| entry.tag.is_some());
+    if let Some(from) = points.map(|at| at + LEFT_OPEN.len()) {
+        let marks = words.rfind(" (2").filter(|at| from < *at && words.ends_with(')'));
         let marks = marks.unwrap_or(words.len());
-        let begin = end + 1;
         let fits = |at: &usize| words[*at..marks].chars().count() <= POINTS_LETTERS_MAX;
-        let mut later = words[begin..marks].match_indices(';').map(|(at, _)| begin + at + 1);
-        let first = Some(begin).filter(fits).or_else(|| later.find(fits)).unwrap_or(begin);
+        let mut later = words[from..marks].match_indices("; ").map(|(at, _)| from + at + 2);
+        let first = Some(from).filter(fits).or_else(|| later.find(fits)).unwrap_or(from);
         let last = first + words_within(&words[first..marks], POINTS_LETTERS_MAX).len();
-        let cut = |is_cut| Woven::Ours(if is_cut { " …" } else { "" });
-        let parts = [0..begin, first..last, marks..words.len()].map(|it| entry.text.cut(it));
+        let parts = [0..from, first..last, marks..words.len()].map(|it| entry.text.cut(it));
         let [asked, points, behind] = parts.each_ref().map(Woven::Passed);
-        let is_cut = [begin < first, last < marks];
-        entry.text = Redacted::weave(&[asked, cut(is_cut[0]), points, cut(is_cut[1]), behind]);
+        let head = Woven::Ours(if from < first { "… " } else { "" });
+        let tail = Woven::Ours(if last < marks { " …" } else { "" });
+        entry.text = Redacted::weave(&[asked, head, points, tail, behind]);
     }
     entry
 }

@@ -36,15 +36,18 @@ fn a_question_stands_with_the_last_of_what_was_brought_up_about_it() {
         "soon ".repeat(40).trim_end(),
         ["so it was"; 6].join(" ") + "; " + &["so it is"; 15].join(" ")
     );
+    let unspaced = "い".repeat(200);
+    let text = format!("{text}\n- 何処 (left open): {unspaced}\n{tag}\n");
     let shown = shown(&files(&[("active-context.md", &text)]), None);
     let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("- ")).collect();
     let expected = [
         "- Who pays? Ann: the city (or we) (2026-01-02) [src-0123abcd]",
         "- How long we wait (left open): a week: too long (2026-01-03) [src-0123abcd]",
         "- Where (left open): here (or there) [src-0123abcd]",
-        &format!("- When (left open): {}… (2026-01-04) [src-0123abcd]", "soon ".repeat(35)),
+        &format!("- When (left open): {}… (2026-01-04) [src-0123abcd]", "soon ".repeat(36)),
         &format!("- Why (left open): … {} (2026-01-05) [src-0123abcd]", ["so it is"; 15].join(" ")),
         "- a note (left open): of Ann's",
+        &format!("- 何処 (left open): {} … [src-0123abcd]", "い".repeat(180)),
     ];
     assert_eq!(lines, expected);
 }
@@ -170,7 +173,8 @@ fn a_line_of_which_a_part_no_longer_holds_begins_with_that() {
 #[test]
 fn what_named_its_own_end_is_left_out_once_that_is_past() {
     let active = "## Recent Decisions\n- debug logs until Friday (2026-02-01; past: until 2026-02-06)\n\
-        <!-- @tag: src-0000000a -->\n- info logs (2026-02-02)\n";
+        <!-- @tag: src-0000000a -->\n- info logs (2026-02-02)\n\n- as in the past: on 2 hosts (2026-02-02)\n\
+        <!-- @tag: src-0000000c -->\n";
     let record = "# ADR-001: Freeze until Friday\n<!-- @tag: src-0000000b -->\n\n\
         **Status:** Accepted (past: until 2026-02-06)\n";
     let by_person = "# ADR-002: Thaw\n\n**Status:** Accepted (past: until 2026-02-06)\n";
@@ -183,6 +187,7 @@ fn what_named_its_own_end_is_left_out_once_that_is_past() {
     ];
     let block = shown(&self::files(&files), None);
     assert!(block.contains("- info logs (2026-02-02)") && !block.contains("Friday"), "{block}");
+    assert!(block.contains("in the past: on 2 hosts"), "{block}");
     assert!(block.contains("until 2025 we used tabs") && block.contains("ADR-002"), "{block}");
 }
 

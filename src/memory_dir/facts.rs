@@ -89,9 +89,10 @@ pub(crate) fn past_end(memory: &Memory, today: Timestamp) -> Option<String> {
     marked(until, decision_end).or_else(|| marked(on, decided_day))
 }
 
-/// True if `text` begins with a mark of [`past_end`].
+/// True if `text` is a mark of [`past_end`], and no person's note such as `past: on hold`.
 pub(super) fn is_past_mark(text: &str) -> bool {
-    PAST.iter().any(|mark| text.starts_with(mark))
+    let is_day = |day: &str| day.trim_start().parse::<Date>().is_ok();
+    PAST.iter().any(|mark| text.strip_prefix(mark).is_some_and(is_day))
 }
 
 /// Text between a discussion and the tag of the entry that settled it.
@@ -264,6 +265,12 @@ mod tests {
         let other = [("conflicts with", "src-9".to_owned())];
         let expected = ["replaced by src-0, src-1, src-2 and 2 more", "conflicts with src-9"];
         assert_eq!(marks(related(5).chain(other)), expected);
+    }
+
+    #[test]
+    fn a_persons_note_is_no_mark_of_a_past_end() {
+        assert!(is_past_mark("past: on 2026-10-04") && is_past_mark("past: until 2026-10-04"));
+        assert!(!is_past_mark("past: on hold") && !is_past_mark("past: on 2 hosts"));
     }
 
     #[test]

@@ -40,7 +40,10 @@ const NOT: [&str; 5] = ["not", "nicht", "erst", "pas", "no"];
 const OF_A_PART: [&str; 10] =
     ["from", "between", "von", "zwischen", "entre", "desde", "and", "und", "et", "y"];
 /// Words of what comes again and again.
-const EACH: [&str; 8] = ["every", "each", "jede", "jeden", "jedes", "chaque", "cada", "todos"];
+const EACH: [&str; 11] = [
+    "every", "each", "annually", "yearly", "jede", "jeden", "jedes", "jährlich", "chaque", "cada",
+    "todos",
+];
 /// Words after an end that begin what holds from then on.
 const FROM_THEN: [&str; 12] = [
     "then", "after", "afterwards", "thereafter", "now", "dann", "danach", "jetzt", "puis",
@@ -92,25 +95,35 @@ pub(crate) fn decided_day(claim: &Claim, at: Option<Timestamp>) -> Option<Date> 
     event_day(claim.headline(), at.date_in(&TimeZone::UTC))
 }
 
-/// Day of the event that the whole of `text`, said on `said`, is about.
+/// Day of the event that the whole of `text`, said on `said`, is about. `None` for what recurs, for several days and for
+/// text with another clause.
 fn event_day(text: &str, said: Date) -> Option<Date> {
-    if text.contains(';') || !text.contains(|it: char| it.is_ascii_digit()) {
+    if !text.contains(|it: char| it.is_ascii_digit()) {
         return None;
     }
     let text = text.to_lowercase();
     let words = bare(text.split_whitespace());
-    if [&EACH[..], &FROM_THEN, &UNTIL].iter().any(|of| words.iter().any(|it| of.contains(it))) {
+    let is_date = |it: &&&str| index(&MONTHS, it).is_some() || it.parse::<Date>().is_ok();
+    let excluding = [&EACH[..], &FROM_THEN, &UNTIL, &OF_A_PART];
+    if excluding.iter().any(|of| words.iter().any(|it| of.contains(it)))
+        || words.iter().filter(is_date).count() > 1
+        || text.split_whitespace().rev().skip(1).any(ends_sentence)
+    {
         return None;
     }
-    let is_before =
-        |it: &&&str| ON.contains(*it) || ARTICLES.contains(*it) || index(&WEEKDAYS, it).is_some();
+    let is_weekday = |it: &&str| index(&WEEKDAYS, it).is_some();
+    let is_before = |it: &&str| ON.contains(it) || ARTICLES.contains(it) || is_weekday(it);
     let day_behind = |at: usize| {
-        let rest: Vec<&str> = words.get(at + 1..)?.iter().skip_while(is_before).copied().collect();
+        let rest = words.get(at + 1..)?;
+        let (before, rest) = rest.split_at(rest.iter().take_while(|it| is_before(it)).count());
         let first = rest.first()?;
-        let is_day = first.starts_with(|it: char| it.is_ascii_digit());
-        let date = (is_day || index(&MONTHS, first).is_some()).then(|| date_at(&rest, said))?;
-        let is_on = words.get(at + 1).is_some_and(|it| ON.contains(it));
-        date.or_else(|| day_at(first, said).filter(|_| is_on))
+        // `PHP is 8.1.27`
+        let is_version = first.matches('.').count() > 1 && !first.ends_with('.');
+        let is_year = first.rsplit('.').next().is_some_and(|it| it.len() == 4);
+        let is_day = first.starts_with(|it: char| it.is_ascii_digit()) && (!is_version || is_year);
+        let date = (is_day || index(&MONTHS, first).is_some()).then(|| date_at(rest, said))?;
+        // Without a day of the week, the 3rd may be that of each month.
+        date.or_else(|| day_at(first, said).filter(|_| before.iter().any(is_weekday)))
     };
     // `The meeting on 7 November is in the club house.`
     let is_named =
@@ -118,6 +131,13 @@ fn event_day(text: &str, said: Date) -> Option<Date> {
     let is_event = |at: &usize| EVENT.contains(&words[*at]) || is_named && *at == 1;
     let mut events = (0..words.len()).filter(is_event);
     events.find_map(day_behind).filter(|day| said <= *day)
+}
+
+/// True if a sentence or a clause ends with `word`, and it is no date: `7.` and `Nov.`, but not `November.`
+fn ends_sentence(word: &str) -> bool {
+    let is_short = word.chars().count() < 6 && index(&MONTHS, word).is_some();
+    let is_date = is_short || word.starts_with(|it: char| it.is_ascii_digit());
+    word.ends_with(';') || word.ends_with('.') && !is_date
 }
 
 fn bare<'t>(words: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
@@ -144,16 +164,12 @@ fn named_end(text: &str, said: Date) -> Option<Date> {
     let is_span = |it: &str| {
         it.starts_with(is_digit) || index(&WEEKDAYS, it).or(index(&MONTHS, it)).is_some()
     };
-    let goes_on = |it: &&str| {
-        let is_date = it.starts_with(is_digit) || index(&MONTHS, it).is_some();
-        it.ends_with(';') || it.ends_with('.') && !is_date
-    };
     let is_of_a_part = marked_before.iter().any(ends_clause)
         || before.iter().any(|it| OF_A_PART.contains(it))
         || before.last().is_some_and(|it| NOT.contains(it) || is_span(it))
         || words.iter().any(|it| EACH.contains(it))
         || rest.iter().any(|it| FROM_THEN.contains(it))
-        || marked_rest.iter().rev().skip(1).any(goes_on)
+        || marked_rest.iter().rev().skip(1).any(|it| ends_sentence(it))
         // `wir stellen bis Freitag um`
         || words.get(at) == Some(&"bis")
             && (words.last() == Some(&"um")
@@ -350,6 +366,8 @@ mod tests {
         of_day("Die Versammlung findet am 7. November statt", 11, 7);
         of_day("Die Versammlung am 7. November ist im Vereinsheim", 11, 7);
         of_day("La fête a lieu le samedi 3 octobre", 10, 3);
+        of_day("Die Feier ist am 3.10.", 10, 3);
+        of_day("The fair is on 2026-10-03.", 10, 3);
         for text in [
             "Kathrin starts as treasurer on 1 December",
             "The rate is 41 cents from 1 December",
@@ -362,6 +380,14 @@ mod tests {
             "The port is 8443",
             "The winner is the 2nd",
             "The rate rises on 1 December",
+            "The rent is due on the 3rd",
+            "The version of PHP is 8.1.27",
+            "The season is 1 May to 30 September",
+            "The closures are 3 October, 10 October",
+            "The inspections are on 3 October and 7 November",
+            "The meeting is on 7 November. Minutes are in English",
+            "The app is out on 3 October and its data stays in SQLite",
+            "The meeting is on 7 November annually",
         ] {
             assert_eq!(event_day(text, date(2026, 8, 27)), None, "{text}");
         }

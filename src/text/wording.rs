@@ -44,7 +44,8 @@ pub(crate) fn is_rule(chosen: &str, reason: &str) -> bool {
     // `House rule: …`
     let title = chosen.split_once(": ").map(|(title, _)| folded(title)).unwrap_or_default();
     let title = split(&title);
-    let is_titled = title.len() <= RULE_WORDS_MAX && says(&title, "rule").is_some();
+    let is_titled =
+        title.len() <= RULE_WORDS_MAX && title.last().is_some_and(|it| list("rule").contains(it));
     let called = reason.split([';', '.']).next().unwrap_or_default().split_whitespace();
     let ends = |letter: char| !letter.is_alphanumeric() && letter != ':';
     let mut called = called.take(RULE_WORDS_MAX).map(|word| word.trim_matches(ends));
@@ -244,6 +245,7 @@ mod tests {
             "The agent asks before it adds a dependency",
             "Whenever a page changes, its test changes with it",
             "House rule: a test for it in the same commit",
+            "Generally commits are signed",
             "No names in the repository, not anywhere",
         ] {
             assert!(is_rule(text, ""), "{text}");
@@ -282,6 +284,8 @@ mod tests {
             "no upgrade while the build is red",
             "the shell asks before it deletes a file",
             "only the API is in Docker",
+            "the upgrade waits for the release that is generally available",
+            "Rule engine: Drools",
             "the rest stays on paper for now and must not be lost",
         ] {
             assert!(!is_rule(text, "it is faster"), "{text}");

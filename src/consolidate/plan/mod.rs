@@ -7,9 +7,9 @@ mod tests;
 
 use super::history::carry;
 use crate::domain::{
-    BY_PERSON, Change, Claim, Digest, Disposition, Effect, LeftOpen, Memory, MemoryId, MemoryMap,
-    MemoryState, Merging, Moved, Operation, PersonDecision, Plan, PlanId, Settlement, Stage,
-    Timestamp,
+    BY_PERSON, Change, Claim, ClaimKind, Digest, Disposition, Effect, LeftOpen, Memory, MemoryId,
+    MemoryMap, MemoryState, Merging, Moved, Operation, PersonDecision, Plan, PlanId, Settlement,
+    Stage, Timestamp,
 };
 use crate::text::phrase::{commas, count};
 use serde::Serialize;
@@ -368,7 +368,8 @@ impl Effect {
     }
 }
 
-/// Adds the sources of `from` to `into`, with the more trusted speaker and the earlier start.
+/// Adds the sources of `from` to `into`, and what was said about a question, with the more trusted speaker and the earlier
+/// start.
 fn join(map: &mut MemoryMap, from: MemoryId, into: MemoryId) {
     let Some(more) = map.get(&from).filter(|_| from != into).cloned() else { return };
     let Some(memory) = map.get_mut(&into) else { return };
@@ -379,6 +380,9 @@ fn join(map: &mut MemoryMap, from: MemoryId, into: MemoryId) {
     }
     memory.said_by = memory.said_by.min(more.said_by);
     memory.confirmed |= more.confirmed;
+    if more.claim.kind() == ClaimKind::Discussion {
+        extend(&mut memory.claim, &more.claim);
+    }
     memory.valid_from = earlier(memory.valid_from, more.valid_from);
 }
 
