@@ -113,7 +113,7 @@ pub(super) fn take_gone(all: &mut Vec<SpooledHandOver>) -> Vec<SpooledHandOver> 
 
 /// Returns true if the folder of a transcript exists. That of a session goes with its sub-agents.
 fn has_folder(transcript: &Path) -> bool {
-    let of_agents = transcript.ancestors().take(2).find(|folder| folder.ends_with(AGENTS));
+    let of_agents = transcript.ancestors().find(|folder| folder.ends_with(AGENTS));
     let session = of_agents.and_then(Path::parent);
     session.unwrap_or(transcript).parent().is_some_and(Path::is_dir)
 }

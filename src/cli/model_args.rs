@@ -220,7 +220,9 @@ pub(super) fn embedder(config: &Config) -> Result<Option<Embedder>> {
 async fn responding(config: &Config) -> Result<Endpoint, String> {
     let endpoint = endpoint(config).map_err(|failure| failure.line)?;
     let is_there = endpoint.responds().await;
-    is_there.then_some(endpoint).ok_or(format!("no model answers at {}", config.model.base_url))
+    let why =
+        || format!("no model answers at {}; `annalist doctor` shows why", config.model.base_url);
+    is_there.then_some(endpoint).ok_or_else(why)
 }
 
 fn endpoint_with(config: &Config, api_key: Option<String>) -> Result<Endpoint> {

@@ -93,7 +93,7 @@ struct Scope {
     /// Only this namespace, instead of the project's
     #[arg(long, value_name = "NAME", value_parser = namespace_name)]
     namespace: Option<String>,
-    /// All namespaces
+    /// All namespaces, as in a folder of no known project
     #[arg(long, conflicts_with = "namespace")]
     all: bool,
     #[command(flatten)]
@@ -353,6 +353,10 @@ impl Days {
 pub(super) async fn open(args: &OpenArgs, file: Option<&Path>) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
     let namespace = args.scope.namespace(&store, &config).await?;
+    let none = match &namespace {
+        Some(name) => format!("nothing is open in namespace `{name}`; --all searches all"),
+        None => "nothing is open in any namespace".to_owned(),
+    };
     let filter =
         SearchFilter { namespace, open: true, oldest_first: true, ..SearchFilter::default() };
     // One more than is shown, to detect that there are more.
@@ -364,7 +368,7 @@ pub(super) async fn open(args: &OpenArgs, file: Option<&Path>) -> Result<()> {
     if args.shown.json {
         output::json(&rows)?;
     } else if hits.is_empty() {
-        output::note("nothing is open here; --all searches all projects");
+        output::note(&none);
     } else {
         let items = rows.iter().map(|row| item(row, &row.kind_in_words));
         let more = if rows.len() < hits.len() { "and more: --limit N" } else { "" };

@@ -261,7 +261,7 @@ impl Adjudicator {
                 }
                 DialogueEnd::Deferred(Deferral::Needs(error)) => {
                     progress.is_over = true;
-                    let line = self.needs.get_or_init(|| error.to_string());
+                    let line = self.needs.get_or_init(|| error.detail.clone());
                     halt = Some(Halt::Needs(line.clone()));
                 }
                 DialogueEnd::Deferred(Deferral::Stopped) => {
@@ -395,7 +395,7 @@ pub(super) fn answered<T>(ended: DialogueEnd<T>) -> Result<T, NoAnswer> {
             NoAnswer::Open("cap-reached", reached.to_string())
         }
         DialogueEnd::Deferred(Deferral::Needs(error)) => {
-            NoAnswer::Halted(Halt::Needs(error.to_string()))
+            NoAnswer::Halted(Halt::Needs(error.detail))
         }
         DialogueEnd::Deferred(Deferral::Stopped) => NoAnswer::Halted(Halt::Stopped),
     })

@@ -169,8 +169,9 @@ impl Consolidator {
                 match adjudicator.ask(namespace, batches, &mut progress).await? {
                     Ok(()) => {}
                     Err(Halt::Needs(line)) if adjudicator.mode == AskMode::Optional => {
-                        progress
-                            .note("by-rule", format!("{line}; its pairs are asked about later"));
+                        let now =
+                            "rules alone decided, and a later run asks a model about open pairs";
+                        progress.note("by-rule", format!("{line}; {now}"));
                         progress.has_unanswered = true;
                         break;
                     }

@@ -242,7 +242,8 @@ pub(crate) async fn project_namespace<'f>(
     let mut is_own = false;
     for folder in folders {
         let namespace = namespaces.of_folder(&folder.display().to_string()).await?;
-        if namespaces.store.has_namespace(&namespace).await? {
+        // The root folder shares its namespace with conversations without a folder.
+        if folder.parent().is_some() && namespaces.store.has_namespace(&namespace).await? {
             return Ok(Some(namespace));
         }
         let own = format!("sqlite:{}", folder.join(".annalist").display());

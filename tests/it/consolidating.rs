@@ -321,7 +321,9 @@ fn without_a_reachable_model_nothing_is_said_to_have_been_asked() {
         assert_eq!((&asked["pairs"], &asked["questions"]), (&json!(0), &json!(0)));
         assert!(!output.stderr.contains("asked about 5"), "{}", output.stderr);
         assert!(!output.stderr.contains("calls"), "{}", output.stderr);
-        assert!(output.stderr.contains("no model answers at"), "{}", output.stderr);
+        let told = "default: no model answers at http://127.0.0.1:9/v1; ";
+        assert!(output.stderr.contains(told), "{}", output.stderr);
+        assert!(output.stderr.contains("annalist doctor"), "{}", output.stderr);
         assert!(output.stderr.contains("pairs left open"), "{}", output.stderr);
     }
 }

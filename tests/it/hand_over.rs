@@ -372,11 +372,14 @@ fn transcripts_of_sub_agents_are_handed_over() {
 fn a_transcript_of_a_sub_agent_that_is_never_written_is_no_problem() {
     let place = Place::new();
     place.write("t.jsonl", claude(0..1));
-    let told = |kind: &str| json!({"agent_type": kind, "agent_transcript_path": place.path("t/subagents/agent-1.jsonl")});
+    let told = |kind: &str, path: &str| json!({"agent_type": kind, "agent_transcript_path": place.path(path)});
     // Claude Code forks the conversation to compact it.
-    assert_eq!(run(&place, "subagent-stop", &told("")).code, 0);
+    assert_eq!(run(&place, "subagent-stop", &told("", "t/subagents/agent-1.jsonl")).code, 0);
     assert_eq!(spooled(&place), Vec::<Value>::new());
-    assert_eq!(run(&place, "subagent-stop", &told("Explore")).code, 0);
+    // Qwen Code has a folder for each session.
+    for path in ["t/subagents/agent-1.jsonl", "t/subagents/b/agent-1.jsonl"] {
+        assert_eq!(run(&place, "subagent-stop", &told("Explore", path)).code, 0);
+    }
     until(&place, |all| {
         age(&place);
         place.run(&["status"]);

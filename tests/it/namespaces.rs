@@ -98,6 +98,18 @@ fn names_that_differ_only_by_case_are_one_on_a_host_that_says_so_and_a_warning_e
 }
 
 #[test]
+fn a_folder_that_the_store_does_not_know_shows_all_namespaces() {
+    let place = Place::with_examples();
+    for command in [&["open", "--json"][..], &["search", "queue", "--json"]] {
+        let all = place.json(&[command, &["--all"]].concat());
+        assert!(all.as_array().is_some_and(|it| it.len() > 1), "{all}");
+        assert_eq!(place.json(command), all, "{command:?}");
+    }
+    let told = place.run(&["search", "zeppelin"]).stderr;
+    assert!(told.contains("nothing found in all namespaces"), "{told}");
+}
+
+#[test]
 fn a_namespace_that_is_misspelt_is_told_with_the_nearest_one() {
     let place = Place::with_examples();
     for command in [

@@ -53,7 +53,9 @@ const BOOKKEEPING: &str = "session.model_change|session.info|session.resume|sess
     assistant.turn_start|assistant.turn_end|assistant.reasoning|assistant.intent|assistant.usage|\
     assistant.message_delta|assistant.reasoning_delta|hook.start|hook.end|subagent.started|\
     subagent.completed|subagent.failed|subagent.selected|subagent.deselected|subagent.configured|tool.execution_progress|\
-    tool.execution_partial_result|permission.requested|permission.completed|pending_messages.modified";
+    tool.execution_partial_result|permission.requested|permission.completed|pending_messages.modified|\
+    session.context_cleared|session.mode_notice_delivered|session.model_deselected|session.completion_receipt|\
+    session.session_limits_changed|session.permission_recovery|tool_search.activated|human_response.recorded";
 
 fn kind(json: &Value) -> &str {
     match () {
@@ -64,10 +66,10 @@ fn kind(json: &Value) -> &str {
     }
 }
 
-/// Starts an event; a sub-agent's events name the call that started it.
+/// Starts an event; a sub-agent's events name it, or the call that started it.
 fn begin<'j>(json: &'j Value, talk: &mut Conversation<'_>) -> &'j Value {
     let data = &json["data"];
-    talk.is_sidechain = data.first_text(&["parentToolCallId"]).is_some();
+    talk.is_sidechain = data.has("parentToolCallId") || json.has("agentId");
     talk.at(json.text("id"), time_of(json));
     data
 }
@@ -85,7 +87,9 @@ fn user(json: &Value, talk: &mut Conversation<'_>) {
     let data = begin(json, talk);
     // Requests of skills and hooks have the role `user` too.
     match data.text("source") {
-        "" | "user" | "cli" => talk.user(data.text("content")),
+        "" | "user" | "cli" if data["isAutopilotContinuation"] != true => {
+            talk.user(data.text("content"))
+        }
         _ => talk.injected(data.text("content")),
     }
     for attachment in data["attachments"].list() {
@@ -425,6 +429,26 @@ mod tests {
             "tool tool_result shell#: b",
         ];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn only_what_a_person_typed_is_a_persons() {
+        let lines = [
+            r#"{"type":"user.message","id":"e1","data":{"content":"go"}}"#,
+            r#"{"type":"user.message","id":"e2","data":{"content":"on","isAutopilotContinuation":true}}"#,
+            r#"{"type":"user.message","id":"e3","agentId":"a","data":{"content":"look"}}"#,
+            r#"{"type":"assistant.message","id":"e4","agentId":"a","data":{"content":"I look."}}"#,
+            r#"{"type":"human_response.recorded","id":"e5","data":{"response":{"answer":"jj"}}}"#,
+        ];
+        let expected = [
+            "person prompt: go",
+            "client injected: on (injected context)",
+            "client prompt sidechain: look",
+            "assistant text sidechain: I look.",
+        ];
+        let items = items(Format::Copilot, lines.join("\n").as_bytes());
+        assert_eq!(entries(&items).map(show).collect::<Vec<_>>(), expected);
+        assert_eq!(items.len(), expected.len() + 1, "no finding: {items:?}");
     }
 
     #[test]

@@ -139,10 +139,10 @@ fn model(json: &Value, talk: &mut Conversation<'_>) {
         talk.call(id, name, &call["args"]);
         talk.time(time_of(call));
         let outcome = outcome_of_status(call.text("status"));
-        let results = call["result"].list().iter().map(|part| &part["functionResponse"]);
+        let results = result_parts(call).map(|part| &part["functionResponse"]);
         let results: Vec<&Value> = results.filter(|it| it.is_object()).collect();
         // What a tool returns beside its response.
-        let beside = call["result"].list().iter().filter(|it| !it.has("functionResponse"));
+        let beside = result_parts(call).filter(|it| !it.has("functionResponse"));
         let mut beside: String = beside.map(|it| format!("\n{}", text_of(it))).collect();
         for result in &results {
             let mut result = response(result, outcome);
@@ -156,6 +156,19 @@ fn model(json: &Value, talk: &mut Conversation<'_>) {
     }
 }
 
+/// Parts of a call's own result: where the client replaces its list, each call has the results of all calls beside it.
+fn result_parts(call: &Value) -> impl Iterator<Item = &Value> {
+    let all = call["result"].list();
+    let is_calls = |part: &Value| part["functionResponse"]["id"] == call["id"];
+    let (names_it, mut is_own) = (all.iter().any(is_calls), true);
+    all.iter().filter(move |part| {
+        if names_it && part.has("functionResponse") {
+            is_own = is_calls(part);
+        }
+        is_own
+    })
+}
+
 /// True if a message is written again to hide outputs, and no call of it has a new one.
 fn only_hides(json: &Value, talk: &mut Conversation<'_>) -> bool {
     let (mut hides, mut tells) = (false, false);
@@ -167,7 +180,7 @@ fn only_hides(json: &Value, talk: &mut Conversation<'_>) -> bool {
         }
     }
     for call in json["toolCalls"].list() {
-        for result in call["result"].list() {
+        for result in result_parts(call) {
             match response(&result["functionResponse"], None).text.starts_with(MASKED) {
                 true => hides = true,
                 false => tells |= talk.answer(call.text("id")),
@@ -445,6 +458,39 @@ mod tests {
         let before = read(&lines[..5]);
         assert!(before.len() == 4 && before[3].contains("succeeded: a"), "{before:?}");
         assert_eq!(read(&lines), before);
+    }
+
+    #[test]
+    fn each_call_keeps_its_result_when_the_client_gives_them_those_of_all() {
+        let result = |id: &str| {
+            format!(
+                r#"{{"functionResponse":{{"id":"{id}","response":{{"output":"of {id}"}}}}}},{{"text":"beside {id}"}}"#
+            )
+        };
+        let call = |id: &str, results: &[&str]| {
+            let results = results.iter().map(|id| result(id)).collect::<Vec<_>>().join(",");
+            format!(
+                r#"{{"id":"{id}","name":"read","args":{{}},"status":"success","result":[{results}]}}"#
+            )
+        };
+        let says = |calls: [String; 2]| {
+            format!(
+                r#"{{"id":"m2","type":"gemini","content":"I look.","toolCalls":[{}]}}"#,
+                calls.join(",")
+            )
+        };
+        let both = ["c1", "c2"];
+        let apart = says([call("c1", &["c1"]), call("c2", &["c2"])]);
+        let merged = says([call("c1", &both), call("c2", &both)]);
+        let lines = [
+            r#"{"sessionId":"s","projectHash":"p"}"#.to_owned(),
+            apart,
+            format!(r#"{{"$set":{{"messages":[{merged}]}}}}"#),
+        ];
+        let items = items(Format::GeminiCli, lines.join("\n").as_bytes());
+        let results = entries(&items).filter(|it| it.kind == EntryKind::ToolResult);
+        let results: Vec<&str> = results.map(|it| it.text.as_str()).collect();
+        assert_eq!(results, ["of c1\nbeside c1", "of c2\nbeside c2"]);
     }
 
     #[test]

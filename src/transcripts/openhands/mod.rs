@@ -8,6 +8,7 @@ use super::json::JsonExt;
 use super::tools::{outcome_of_flag, outcome_of_status};
 use crate::domain::{EntryKind, Format, Outcome, Speaker};
 use serde_json::Value;
+use std::path::Path;
 
 const SDK_EVENTS: &str =
     "kind=MessageEvent|ActionEvent|ObservationEvent|SystemPromptEvent|ACPToolCallEvent";
@@ -58,7 +59,10 @@ pub(super) const CLIENT: Client = Client {
 
 fn conversation(json: &Value, talk: &mut Conversation<'_>) {
     talk.name(json.text("id"));
-    talk.cwd(json.text("cwd"));
+    // A folder relative to the server's names no project.
+    if Path::new(json.text("cwd")).is_absolute() {
+        talk.cwd(json.text("cwd"));
+    }
 }
 
 const IGNORED: &str = "recall|change_agent_state|think|condensation|condensation_request|null|\
@@ -284,6 +288,7 @@ fn sdk_summary(json: &Value, talk: &mut Conversation<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transcripts::raw::TranscriptItem;
     use crate::transcripts::testing::{entries, items, show, shown};
 
     #[test]
@@ -300,6 +305,17 @@ mod tests {
         let expected =
             ["assistant tool_call terminal#t: ls", "tool tool_result terminal#t succeeded: a.rs"];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_folder_that_is_relative_to_the_server_is_no_project() {
+        let lines = [
+            r#"{"kind":"Conversation","id":"c1","cwd":"workspace/project"}"#,
+            r#"{"kind":"ObservationEvent","source":"environment","tool_name":"terminal","tool_call_id":"c","observation":{"kind":"TerminalObservation","content":[{"type":"text","text":"a"}],"metadata":{"working_dir":"/w/project"}}}"#,
+        ];
+        let items = items(Format::Openhands, lines.join("\n").as_bytes());
+        let Some(TranscriptItem::Session(session)) = items.first() else { panic!("no session") };
+        assert_eq!(session.cwd.as_deref(), Some("/w/project"));
     }
 
     #[test]

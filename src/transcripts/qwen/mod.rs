@@ -28,8 +28,14 @@ const SUBTYPES: &[(&str, ReadRecord)] = &[
     ("slash_command", command),
     ("notification", |json, talk| talk.notice(json["systemPayload"].text("displayText"))),
     ("chat_compression", compression),
-    ("ui_telemetry|attribution_snapshot|at_command|file_history_snapshot|rewind", ignore),
+    ("agent_launch_prompt", |json, talk| talk.user(json["systemPayload"].text("displayText"))),
+    (BOOKKEEPING, ignore),
 ];
+
+const BOOKKEEPING: &str = "ui_telemetry|attribution_snapshot|at_command|file_history_snapshot|rewind|session_source|\
+    session_model|session_sources_snapshot|session_artifact_event|session_artifact_snapshot|parent_session|\
+    branch_checkpoint|user_text_elements|turn_result|goal_state|goal_turn_end|background_task_completed|omni_recall|\
+    agent_bootstrap|agent_retry|agent_session_ready";
 
 fn begin(json: &Value, talk: &mut Conversation<'_>) {
     let (session, agent) = (json.text("sessionId"), json.text("agentId"));
@@ -57,7 +63,7 @@ fn user(json: &Value, talk: &mut Conversation<'_>) {
     begin(json, talk);
     let content = &json["message"]["parts"];
     match json.text("subtype") {
-        "" => parts(content, true, None, talk),
+        "" | "realtime_message" => parts(content, true, None, talk),
         "notification" => talk.notice(&words_of(content)),
         "mid_turn_user_message" if !talk.is_sidechain => {
             let all = words_of(content);
@@ -102,7 +108,7 @@ fn compression(json: &Value, talk: &mut Conversation<'_>) {
 mod tests {
     use super::*;
     use crate::transcripts::raw::TranscriptItem;
-    use crate::transcripts::testing::{entries, items, show};
+    use crate::transcripts::testing::{entries, items, show, show_item};
 
     #[test]
     fn a_sub_agent_is_a_session_of_its_own_below_its_parent() {
@@ -115,6 +121,24 @@ mod tests {
             entries(&items).map(show).collect::<Vec<_>>(),
             ["client prompt sidechain: look"]
         );
+    }
+
+    #[test]
+    fn what_a_person_says_aloud_is_theirs_and_the_task_of_a_fork_its_prompt() {
+        let lines = [
+            r#"{"uuid":"x","sessionId":"b","type":"user","subtype":"realtime_message","message":{"parts":[{"text":"use jj"}]}}"#,
+            r#"{"uuid":"y","sessionId":"b","type":"system","subtype":"session_source","systemPayload":{"source":"cli"}}"#,
+            r#"{"uuid":"z","sessionId":"b","type":"system","subtype":"agent_launch_prompt","agentId":"a","isSidechain":true,"systemPayload":{"displayText":"look"}}"#,
+        ];
+        let shown: Vec<String> =
+            items(Format::QwenCode, lines.join("\n").as_bytes()).iter().map(show_item).collect();
+        let expected = [
+            "= b",
+            "1: person prompt: use jj",
+            "= b/agent-a < b",
+            "3: client prompt sidechain: look",
+        ];
+        assert_eq!(shown, expected);
     }
 
     #[test]
