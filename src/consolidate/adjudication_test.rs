@@ -385,6 +385,27 @@ fn a_settled_question_that_is_raised_again_with_more_stays_open() {
 }
 
 #[test]
+fn a_settled_question_answers_the_wish_to_find_out() {
+    for (topic, is_done) in [
+        ("Who owns the rights: the heirs (settled)", true),
+        ("Who owns the rights (left open)", false),
+    ] {
+        let wish = record(request("Find out who owns the rights"), Speaker::Person, 1);
+        let found = [record(discussion(topic, &["the publisher says so"]), Speaker::Person, 9)];
+        let mut state = MemoryMap::new();
+        plan(std::slice::from_ref(&wish), &mut state);
+        let memories = Memories::of(NAMESPACE, &state);
+        let mut verdicts = Verdicts::none();
+        let replaces = Verdict::Replaces { agreed: false };
+        verdicts.insert(found[0].id, of(&state, &wish).id, replaces);
+        let (planned, _) = consolidate(&found, &memories, &verdicts);
+        finish(&found, &planned, memories, &mut state);
+        assert_eq!(of(&state, &wish).is_open(), !is_done, "{planned:#?}");
+        assert_eq!(of(&state, &wish).state, MemoryState::Active);
+    }
+}
+
+#[test]
 fn another_date_for_what_was_to_happen_once_takes_its_place() {
     let until = "readings are accepted until 8 November";
     for (former, is_ended) in

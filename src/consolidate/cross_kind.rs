@@ -68,7 +68,8 @@ pub(super) struct View<'a> {
 }
 
 /// Kinds that may relate to a record of `kind`, and whether the record answers them. Only a model relates an attempt to
-/// a question, to a decision that ends what it left behind, or to one that held until it succeeded.
+/// a question, to a decision that ends what it left behind, or to one that held until it succeeded, and a settled question
+/// to a wish to know.
 fn others(kind: ClaimKind) -> &'static [(ClaimKind, bool)] {
     match kind {
         ClaimKind::Attempt => &[
@@ -79,8 +80,14 @@ fn others(kind: ClaimKind) -> &'static [(ClaimKind, bool)] {
         ClaimKind::Decision => {
             &[(ClaimKind::Discussion, true), (ClaimKind::Request, true), (ClaimKind::Attempt, true)]
         }
-        ClaimKind::Request => &[(ClaimKind::Attempt, false), (ClaimKind::Decision, false)],
-        ClaimKind::Discussion => &[(ClaimKind::Decision, false), (ClaimKind::Attempt, false)],
+        ClaimKind::Request => &[
+            (ClaimKind::Attempt, false),
+            (ClaimKind::Decision, false),
+            (ClaimKind::Discussion, false),
+        ],
+        ClaimKind::Discussion => {
+            &[(ClaimKind::Decision, false), (ClaimKind::Attempt, false), (ClaimKind::Request, true)]
+        }
     }
 }
 
@@ -91,8 +98,10 @@ fn is_rule(wish: &str) -> bool {
 
 /// True if words can relate memories of these kinds.
 fn is_by_words(one: ClaimKind, other: ClaimKind) -> bool {
-    use ClaimKind::{Attempt, Decision, Discussion};
-    let is_judged = |one, other| one == Attempt && matches!(other, Discussion | Decision);
+    use ClaimKind::{Attempt, Decision, Discussion, Request};
+    let is_judged = |one, other| {
+        matches!((one, other), (Attempt, Discussion | Decision) | (Discussion, Request))
+    };
     !is_judged(one, other) && !is_judged(other, one)
 }
 
@@ -666,14 +675,20 @@ impl<'a> Link<'a> {
         (!denies && !drops && !is_refused).then(|| Consequence::done(WISH_GRANTED))
     }
 
-    /// Consequence of an attempt that a model found to settle a question, by success or by failure.
+    /// Consequence of an attempt that a model found to settle a question, by success or by failure, or of a settled question
+    /// that tells what was to be found out.
     fn found_out(&self) -> Option<Consequence> {
-        let is_of_deed = matches!(
-            (&self.asked.claim, &self.answer.claim),
-            (Claim::Discussion(_), Claim::Attempt(_))
-        );
-        let settled = Consequence { supersedes: true, ..Consequence::done("settled") };
-        (is_of_deed && self.asked.stage == Stage::Proposed).then_some(settled)
+        let is_open = self.asked.stage == Stage::Proposed;
+        let found = match (&self.asked.claim, &self.answer.claim) {
+            (Claim::Discussion(_), Claim::Attempt(_)) => {
+                Consequence { supersedes: true, ..Consequence::done("settled") }
+            }
+            (Claim::Request(_), Claim::Discussion(it)) if is_settled(it) == Some(true) => {
+                Consequence::done("completed")
+            }
+            _ => return None,
+        };
+        is_open.then_some(found)
     }
 
     /// Consequence of a decision that a model found to end what a successful attempt left behind, or to give up what a
