@@ -112,7 +112,11 @@ impl Scope {
         let root = std::path::absolute(&root).unwrap_or(root);
         let gate = Gate::new(&config.pii);
         let namespaces = Namespaces { store, gate: &gate };
-        Ok(project_namespace(namespaces, config, root.ancestors()).await?)
+        let namespace = project_namespace(namespaces, config, root.ancestors()).await?;
+        if namespace.is_none() {
+            output::note("this folder is of no known project: all namespaces are searched");
+        }
+        Ok(namespace)
     }
 }
 

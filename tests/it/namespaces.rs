@@ -107,6 +107,7 @@ fn a_folder_that_the_store_does_not_know_shows_all_namespaces() {
     }
     let told = place.run(&["search", "zeppelin"]).stderr;
     assert!(told.contains("nothing found in all namespaces"), "{told}");
+    assert!(told.contains("no known project"), "{told}");
 }
 
 #[test]
