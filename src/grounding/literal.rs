@@ -16,6 +16,8 @@ const QUOTE_BYTES_MAX: usize = 160;
 /// Range in which all pieces of code must occur, in bytes: a few lines. Code longer than half of
 /// this may take twice its own length.
 const PIECES_BYTES_MAX: usize = 400;
+/// Minimum length of a quote that is a literal, in characters.
+const QUOTE_LETTERS_MIN: usize = 3;
 
 /// Minimum length of the stem that forms of a word share; half the word if that is longer.
 const STEM_BYTES_MIN: usize = 4;
@@ -41,7 +43,7 @@ pub(super) struct Literal {
 static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?<code>`[^`\n]+`)",
-        r#"|(?<quote>"[^"\n]{2,}"|“[^”\n]{2,}”)"#,
+        r#"|(?<quote>"[^"\n]+"|“[^”\n]+”)"#,
         r"|(?<path>(?:[A-Za-z0-9_.~-]*/)+[A-Za-z0-9_.-]*[A-Za-z0-9_]|[A-Za-z0-9_-]+\.(?:rs|py|js|ts|tsx|jsx|go|java|kt|rb|c|h|cpp|hpp|cs|php|swift|sh|sql|md|toml|yaml|yml|json|jsonl|lock|txt|html|css|xml|env|cfg|ini)\b)",
         r"|(?<option>--[A-Za-z][A-Za-z0-9-]+)",
         r"|(?<name>\b[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+\b|\b[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)+|\b[a-z]{2}[a-z0-9]*[A-Z][a-z][A-Za-z0-9]*\b)",
@@ -78,7 +80,12 @@ pub(super) fn literals(text: &str) -> Vec<Literal> {
         let passage = rule != "code" && inner.len() > QUOTE_BYTES_MAX;
         let placeholder = inner.starts_with('<') && inner.ends_with('>');
         let wordless = !inner.contains(char::is_alphanumeric);
-        if wordless || passage || prose || word || placeholder {
+        // `"u" and "you"` are forms of address, and `€/m²` is a unit.
+        let is_short = inner.chars().count() < QUOTE_LETTERS_MIN;
+        let short = rule == "quote" && is_short && inner.chars().all(char::is_alphabetic);
+        let before = text[..hit.start()].chars().next_back();
+        let unit = rule == "path" && before.is_some_and(|it| "€$£¥%°".contains(it));
+        if wordless || passage || prose || word || placeholder || short || unit {
             continue;
         }
         if !found.iter().any(|literal| literal.text == inner) {
@@ -276,6 +283,8 @@ mod tests {
         check("read/write and 3 tries, step 2, cp1252, error 40P01", &[]);
         check("64KB after 999ms at a1b2c3d4e5", &["64", "999", "a1b2c3d4e5"]);
         check("feature/foo", &["feature/foo"]);
+        check("\"u\" and \"you\", never \"du\"", &["you"]);
+        check("0.42 €/m² from “/etc/rates”", &["0.42", "/etc/rates"]);
         check("the mark `{# … #}` and `//`", &[]);
     }
 
