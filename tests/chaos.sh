@@ -12,8 +12,8 @@ workers=${3:-4}
 jobs=${4:-$((kills * 40 + 40))}
 annalist=${ANNALIST:-$here/target/release/annalist}
 mock=${ANNALIST_MOCKLLM:-$here/target/stand-in/release/mockllm}
-[ -n "${2:-}" ] && export ANNALIST__STORE__URL="$2"
 work=$(mktemp -d)
+export ANNALIST__STORE__URL="${2:-sqlite:$work/annalist.db}"
 cd "$work"
 "$mock" --port 0 --port-file port --latency 20 > /dev/null 2>&1 &
 endpoint=$!
@@ -22,7 +22,8 @@ until [ -s port ]; do sleep 0.1; done
 url=http://127.0.0.1:$(cat port)
 export ANNALIST__MODEL__BASE_URL=$url/v1 ANNALIST__MODEL__CONCURRENCY=1
 export ANNALIST__SLICE__TOKENS=400 ANNALIST__SLICE__TOOL_TOKENS=100
-export ANNALIST__QUEUE__ATTEMPTS_MAX=100
+# Consolidation by rule only, so that every call is that of a job.
+export ANNALIST__QUEUE__ATTEMPTS_MAX=100 ANNALIST__CONSOLIDATE__MODEL=
 # What a killed worker held shall not be waited for long; a lease that short may run out under load.
 [ "$kills" = 0 ] || export ANNALIST__QUEUE__LEASE_SECS=1
 
