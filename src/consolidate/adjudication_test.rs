@@ -385,6 +385,23 @@ fn a_settled_question_that_is_raised_again_with_more_stays_open() {
 }
 
 #[test]
+fn the_answer_in_a_topic_takes_the_place_of_the_open_question() {
+    let old =
+        record(discussion("Who owns the rights (left open)", &["Ann asks"]), Speaker::Person, 1);
+    let topic = "Who owns the rights: the heirs (settled)";
+    let new = [record(discussion(topic, &["a letter says so"]), Speaker::Person, 9)];
+    let mut state = MemoryMap::new();
+    plan(std::slice::from_ref(&old), &mut state);
+    let memories = Memories::of(NAMESPACE, &state);
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(new[0].id, of(&state, &old).id, Verdict::Covers);
+    let (planned, _) = consolidate(&new, &memories, &verdicts);
+    finish(&new, &planned, memories, &mut state);
+    let active = state.values().filter(|it| it.state == MemoryState::Active);
+    assert_eq!(active.map(Memory::words).collect::<Vec<_>>(), [topic]);
+}
+
+#[test]
 fn a_settled_question_answers_the_wish_to_find_out() {
     for (topic, is_done) in [
         ("Who owns the rights: the heirs (settled)", true),
@@ -468,6 +485,8 @@ fn what_was_decided_for_the_time_until_something_works_ends_with_the_deed() {
         (until, works.clone(), 9, true),
         (permitted, works.clone(), 9, false),
         ("no ticket is printed until its fare is checked", works.clone(), 9, false),
+        ("the total is never told until the printer works", works.clone(), 9, true),
+        ("tickets are written by hand until Friday", works.clone(), 9, false),
         ("Fahrten dauern 30 bis 60 Minuten", works.clone(), 9, false),
         ("les billets jusqu'à 50 euros sont écrits à la main", works.clone(), 9, false),
         (

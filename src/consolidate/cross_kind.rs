@@ -19,6 +19,7 @@ use crate::domain::{
     Claim, ClaimKind, Effect, JUDGED, LAID_DOWN, LeftOpen, Memory, MemoryId, MemoryState,
     PERSON_EDITED, Record, RecordId, SessionId, Stage, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
 };
+use crate::text::ends::is_of_day;
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;
 use crate::text::wording::{self, is_constraint, is_for_now, is_prohibition};
@@ -373,12 +374,17 @@ fn is_bridged(decision: &Memory, attempt: &Memory) -> bool {
     let is_number = |word: &&str| word.starts_with(|it: char| it.is_ascii_digit());
     let is_until = |at: usize| {
         let end = list("until").begin(&words[at..]).map(|length| at + length);
-        end.is_some_and(|end| !words[end..].iter().take(2).any(is_number))
+        end.is_some_and(|end| !words[end..].iter().take(2).any(|it| is_number(it) || is_of_day(it)))
     };
     deed.succeeded
         && (list("interim").are_in(&head) || (0..words.len()).any(is_until))
         && !needs_permission(&head)
-        && !wording::is_rule(&it.chosen, &it.rationale)
+        && (!wording::is_rule(&it.chosen, &it.rationale) || is_of_one(&words))
+}
+
+/// True for a decision about one thing, as `the total is not told until the rate is set`: no rule about all of a kind.
+fn is_of_one(words: &[&str]) -> bool {
+    words.first().is_some_and(|it| list("definite articles").has(it))
 }
 
 /// True if a clause of the answer denies something, unless that leaves out what nobody wished for: `in English, without
@@ -678,17 +684,17 @@ impl<'a> Link<'a> {
     /// Consequence of an attempt that a model found to settle a question, by success or by failure, or of a settled question
     /// that tells what was to be found out.
     fn found_out(&self) -> Option<Consequence> {
-        let is_open = self.asked.stage == Stage::Proposed;
-        let found = match (&self.asked.claim, &self.answer.claim) {
-            (Claim::Discussion(_), Claim::Attempt(_)) => {
-                Consequence { supersedes: true, ..Consequence::done("settled") }
+        // The record may have been merged into a memory in other words.
+        let answer = if self.earlier { &self.new.record.claim } else { &self.answer.claim };
+        match (&self.asked.claim, answer) {
+            (Claim::Discussion(_), Claim::Attempt(_)) if self.asked.stage == Stage::Proposed => {
+                Some(Consequence { supersedes: true, ..Consequence::done("settled") })
             }
             (Claim::Request(_), Claim::Discussion(it)) if is_settled(it) == Some(true) => {
-                Consequence::done("completed")
+                self.asked.is_open().then(|| Consequence::done("completed"))
             }
-            _ => return None,
-        };
-        is_open.then_some(found)
+            _ => None,
+        }
     }
 
     /// Consequence of a decision that a model found to end what a successful attempt left behind, or to give up what a

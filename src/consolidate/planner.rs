@@ -507,7 +507,14 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
         Verdict::Same | Verdict::Covered | Verdict::Covers
             if is_question && pair.memory.is_open() && pair.may_extend() =>
         {
-            (SAME, Ruling::Merge(Merging::Extend))
+            match pair.new.facts.stage {
+                // Its topic has the answer.
+                Stage::Decided if pair.may_follow() => (RESTATED, Ruling::Supersede),
+                _ if new.limits_beyond(old) && pair.may_follow() => {
+                    (SAME, Ruling::Merge(Merging::Combine))
+                }
+                _ => (SAME, Ruling::Merge(Merging::Extend)),
+            }
         }
         // Loses no value and no condition.
         Verdict::Same if new.says_beyond(old) && pair.may_follow() => match old.says_beyond(new) {

@@ -316,9 +316,12 @@ fn asked(mut entry: Readable) -> Readable {
     if let Some(from) = points.map(|at| at + LEFT_OPEN.len()) {
         let marks = words.rfind(" (2").filter(|at| from < *at && words.ends_with(')'));
         let marks = marks.unwrap_or(words.len());
-        let fits = |at: &usize| words[*at..marks].chars().count() <= POINTS_LETTERS_MAX;
-        let mut later = words[from..marks].match_indices("; ").map(|(at, _)| from + at + 2);
-        let first = Some(from).filter(fits).or_else(|| later.find(fits)).unwrap_or(from);
+        let points = &words[from..marks];
+        let mut back = points.char_indices().rev().map(|(at, _)| at);
+        let room = back.nth(POINTS_LETTERS_MAX - 1).unwrap_or(0);
+        let begins = || points.match_indices("; ").map(|(at, mark)| at + mark.len());
+        let later = || begins().find(|at| room <= *at).or_else(|| begins().last());
+        let first = from + if room == 0 { 0 } else { later().unwrap_or(0) };
         let last = first + words_within(&words[first..marks], POINTS_LETTERS_MAX).len();
         let parts = [0..from, first..last, marks..words.len()].map(|it| entry.text.cut(it));
         let [asked, points, behind] = parts.each_ref().map(Woven::Passed);

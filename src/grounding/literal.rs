@@ -84,7 +84,8 @@ pub(super) fn literals(text: &str) -> Vec<Literal> {
         let is_short = inner.chars().count() < QUOTE_LETTERS_MIN;
         let short = rule == "quote" && is_short && inner.chars().all(char::is_alphabetic);
         let before = text[..hit.start()].chars().next_back();
-        let unit = rule == "path" && before.is_some_and(|it| "€$£¥%°".contains(it));
+        let is_per = inner.starts_with('/') && inner.matches('/').count() == 1;
+        let unit = rule == "path" && is_per && before.is_some_and(|it| "€$£¥%°".contains(it));
         if wordless || passage || prose || word || placeholder || short || unit {
             continue;
         }
@@ -285,6 +286,7 @@ mod tests {
         check("feature/foo", &["feature/foo"]);
         check("\"u\" and \"you\", never \"du\"", &["you"]);
         check("0.42 €/m² from “/etc/rates”", &["0.42", "/etc/rates"]);
+        check("read $HOME/.config/app.toml", &["HOME/.config/app.toml"]);
         check("the mark `{# … #}` and `//`", &[]);
     }
 

@@ -40,9 +40,14 @@ const NOT: [&str; 5] = ["not", "nicht", "erst", "pas", "no"];
 const OF_A_PART: [&str; 10] =
     ["from", "between", "von", "zwischen", "entre", "desde", "and", "und", "et", "y"];
 /// Words of what comes again and again.
-const EACH: [&str; 11] = [
-    "every", "each", "annually", "yearly", "jede", "jeden", "jedes", "jährlich", "chaque", "cada",
-    "todos",
+const EACH: [&str; 16] = [
+    "every", "each", "annually", "annual", "yearly", "monthly", "weekly", "daily", "jede", "jeden",
+    "jedes", "jährlich", "chaque", "tous", "cada", "todos",
+];
+/// Words of a beginning, or between clauses, in texts that are about no event alone.
+const NO_EVENT: [&str; 17] = [
+    "start", "starts", "begin", "begins", "beginning", "first", "effective", "beginn", "erste",
+    "début", "inicio", "but", "or", "aber", "oder", "mais", "pero",
 ];
 /// Words after an end that begin what holds from then on.
 const FROM_THEN: [&str; 12] = [
@@ -103,8 +108,10 @@ fn event_day(text: &str, said: Date) -> Option<Date> {
     }
     let text = text.to_lowercase();
     let words = bare(text.split_whitespace());
-    let is_date = |it: &&&str| index(&MONTHS, it).is_some() || it.parse::<Date>().is_ok();
-    let excluding = [&EACH[..], &FROM_THEN, &UNTIL, &OF_A_PART];
+    let is_dotted = |it: &str| it.starts_with(is_digit) && it.trim_end_matches('.').contains('.');
+    let is_date =
+        |it: &&&str| index(&MONTHS, it).is_some() || it.parse::<Date>().is_ok() || is_dotted(it);
+    let excluding = [&EACH[..], &FROM_THEN, &UNTIL, &OF_A_PART, &NO_EVENT];
     if excluding.iter().any(|of| words.iter().any(|it| of.contains(it)))
         || words.iter().filter(is_date).count() > 1
         || text.split_whitespace().rev().skip(1).any(ends_sentence)
@@ -117,10 +124,12 @@ fn event_day(text: &str, said: Date) -> Option<Date> {
         let rest = words.get(at + 1..)?;
         let (before, rest) = rest.split_at(rest.iter().take_while(|it| is_before(it)).count());
         let first = rest.first()?;
-        // `PHP is 8.1.27`
-        let is_version = first.matches('.').count() > 1 && !first.ends_with('.');
+        // `PHP is 8.1.27` and `the minimum is 3.12.` name no day.
         let is_year = first.rsplit('.').next().is_some_and(|it| it.len() == 4);
-        let is_day = first.starts_with(|it: char| it.is_ascii_digit()) && (!is_version || is_year);
+        let is_version = first.matches('.').count() > 1 && !first.ends_with('.');
+        let is_on = before.iter().any(|it| ON.contains(it) || is_weekday(it));
+        let is_amount = is_version || is_dotted(first) && !is_on;
+        let is_day = first.starts_with(is_digit) && (!is_amount || is_year);
         let date = (is_day || index(&MONTHS, first).is_some()).then(|| date_at(rest, said))?;
         // Without a day of the week, the 3rd may be that of each month.
         date.or_else(|| day_at(first, said).filter(|_| before.iter().any(is_weekday)))
@@ -128,9 +137,23 @@ fn event_day(text: &str, said: Date) -> Option<Date> {
     // `The meeting on 7 November is in the club house.`
     let is_named =
         matches!(*words, [the, _, on, ..] if ARTICLES.contains(&the) && ON.contains(&on));
-    let is_event = |at: &usize| EVENT.contains(&words[*at]) || is_named && *at == 1;
+    // Not behind another clause: `the data stays in SQLite, the release is on 3 October`.
+    let clause = text.split_whitespace().position(|it| it.ends_with([',', ':', ')']));
+    let is_first = |at: usize| at < 2 || clause.is_none_or(|clause| at <= clause);
+    let is_event =
+        |at: &usize| (EVENT.contains(&words[*at]) || is_named && *at == 1) && is_first(*at);
     let mut events = (0..words.len()).filter(is_event);
     events.find_map(day_behind).filter(|day| said <= *day)
+}
+
+fn is_digit(letter: char) -> bool {
+    letter.is_ascii_digit()
+}
+
+/// True if a lower-case word belongs to a day: `friday`, `october`, `tomorrow`, `end`.
+pub(crate) fn is_of_day(word: &str) -> bool {
+    index(&WEEKDAYS, word).or(index(&MONTHS, word)).is_some()
+        || [&TODAY[..], &TOMORROW, &END].iter().any(|list| list.contains(&word))
 }
 
 /// True if a sentence or a clause ends with `word`, and it is no date: `7.` and `Nov.`, but not `November.`
@@ -388,6 +411,13 @@ mod tests {
             "The meeting is on 7 November. Minutes are in English",
             "The app is out on 3 October and its data stays in SQLite",
             "The meeting is on 7 November annually",
+            "The minimum Python version is 3.12.",
+            "Die Termine sind am 3.10., 10.10.",
+            "The data stays in SQLite, the release is on 3 October",
+            "The first day of the new tariff is 1 December",
+            "The contract start is 1 December",
+            "La fête est le 3 octobre tous les ans",
+            "The annual report is due on 31 March",
         ] {
             assert_eq!(event_day(text, date(2026, 8, 27)), None, "{text}");
         }

@@ -69,7 +69,7 @@ fn kind(json: &Value) -> &str {
 /// Starts an event; a sub-agent's events name it, or the call that started it.
 fn begin<'j>(json: &'j Value, talk: &mut Conversation<'_>) -> &'j Value {
     let data = &json["data"];
-    talk.is_sidechain = data.has("parentToolCallId") || json.has("agentId");
+    talk.is_sidechain = ![data.text("parentToolCallId"), json.text("agentId")].concat().is_empty();
     talk.at(json.text("id"), time_of(json));
     data
 }

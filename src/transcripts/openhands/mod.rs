@@ -8,7 +8,6 @@ use super::json::JsonExt;
 use super::tools::{outcome_of_flag, outcome_of_status};
 use crate::domain::{EntryKind, Format, Outcome, Speaker};
 use serde_json::Value;
-use std::path::Path;
 
 const SDK_EVENTS: &str =
     "kind=MessageEvent|ActionEvent|ObservationEvent|SystemPromptEvent|ACPToolCallEvent";
@@ -60,8 +59,9 @@ pub(super) const CLIENT: Client = Client {
 fn conversation(json: &Value, talk: &mut Conversation<'_>) {
     talk.name(json.text("id"));
     // A folder relative to the server's names no project.
-    if Path::new(json.text("cwd")).is_absolute() {
-        talk.cwd(json.text("cwd"));
+    let cwd = json.text("cwd");
+    if cwd.starts_with('/') || matches!(cwd.get(1..3), Some(":/" | ":\\")) {
+        talk.cwd(cwd);
     }
 }
 
