@@ -76,6 +76,8 @@ fn create(path: &Path) -> Result<()> {
     connection.pragma_update(None, "journal_mode", "memory")?;
     connection.pragma_update(None, "synchronous", "full")?;
     migrate(&mut connection)?;
+    // Processes that begin at once would refuse one another the lock that this takes. Closing removes the log.
+    connection.pragma_update(None, "journal_mode", "wal")?;
     connection.close().map_err(|(_, error)| error)?;
     files::persist_new(draft, path)?;
     Ok(())
@@ -333,5 +335,17 @@ mod tests {
         assert_eq!(mode(path.parent().unwrap()), 0o700);
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(&path.with_extension("db-wal")), 0o600);
+    }
+
+    #[test]
+    fn a_new_store_needs_no_lock_to_be_opened_and_leaves_nothing_beside_it() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a.db");
+        create(&path).unwrap();
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+        // A reader that stays: to switch to the log then would be refused.
+        let reader = Connection::open(&path).unwrap();
+        reader.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;").unwrap();
+        assert!(prepare(&path).is_ok());
     }
 }
