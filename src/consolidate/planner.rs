@@ -507,13 +507,12 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
         Verdict::Same | Verdict::Covered | Verdict::Covers
             if is_question && pair.memory.is_open() && pair.may_extend() =>
         {
-            match pair.new.facts.stage {
+            let is_answered = pair.new.facts.stage == Stage::Decided;
+            match (is_answered, pair.may_follow()) {
                 // Its topic has the answer.
-                Stage::Decided if pair.may_follow() => (RESTATED, Ruling::Supersede),
-                _ if new.limits_beyond(old) && pair.may_follow() => {
-                    (SAME, Ruling::Merge(Merging::Combine))
-                }
-                _ => (SAME, Ruling::Merge(Merging::Extend)),
+                (true, true) => (RESTATED, Ruling::Supersede),
+                (false, true) if new.limits_beyond(old) => (SAME, Ruling::Merge(Merging::Combine)),
+                (true | false, true | false) => (SAME, Ruling::Merge(Merging::Extend)),
             }
         }
         // Loses no value and no condition.
