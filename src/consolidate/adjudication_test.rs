@@ -306,19 +306,25 @@ fn a_verdict_counts_more_than_words_of_change() {
     }
 }
 
+/// Consolidates `new` after `old`, with a model's verdict on both.
+fn judged(old: &Record, new: &Record, verdict: Verdict) -> (Plan, MemoryMap) {
+    let mut state = MemoryMap::new();
+    plan(std::slice::from_ref(old), &mut state);
+    let memories = Memories::of(NAMESPACE, &state);
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(new.id, of(&state, old).id, verdict);
+    let records = [new.clone()];
+    let (planned, _) = consolidate(&records, &memories, &verdicts);
+    finish(&records, &planned, memories, &mut state);
+    (planned, state)
+}
+
 #[test]
 fn a_merge_keeps_the_values_and_conditions_of_both() {
     let check = |old: &str, new: &str, shown: &str| {
         let old = record(decision(&[], old, "the first reason"), Speaker::Person, 1);
         let new = record(decision(&[], new, "as I said"), Speaker::Person, 9);
-        let mut state = MemoryMap::new();
-        plan(std::slice::from_ref(&old), &mut state);
-        let memories = Memories::of(NAMESPACE, &state);
-        let mut verdicts = Verdicts::none();
-        verdicts.insert(new.id, of(&state, &old).id, Verdict::Same);
-        let records = [new];
-        let (planned, _) = consolidate(&records, &memories, &verdicts);
-        finish(&records, &planned, memories, &mut state);
+        let (_, state) = judged(&old, &new, Verdict::Same);
         let active = state.values().filter(|it| it.state == MemoryState::Active);
         assert_eq!(active.clone().map(Memory::words).collect::<Vec<_>>(), [shown]);
         let is_united = shown.contains("(also: ");
@@ -353,14 +359,8 @@ fn a_question_that_is_raised_again_keeps_what_was_said_about_it() {
     let later = discussion("Width of the path (left open)", &["put off", "law: 1.20"]);
     for verdict in [Verdict::Same, Verdict::Covered, Verdict::Covers] {
         let old = record(measured.clone(), Speaker::Person, 1);
-        let new = [record(later.clone(), Speaker::Person, 9)];
-        let mut state = MemoryMap::new();
-        plan(std::slice::from_ref(&old), &mut state);
-        let memories = Memories::of(NAMESPACE, &state);
-        let mut verdicts = Verdicts::none();
-        verdicts.insert(new[0].id, of(&state, &old).id, verdict);
-        let (planned, _) = consolidate(&new, &memories, &verdicts);
-        finish(&new, &planned, memories, &mut state);
+        let new = record(later.clone(), Speaker::Person, 9);
+        let (_, state) = judged(&old, &new, verdict);
         let mut active = state.values().filter(|it| it.state == MemoryState::Active);
         let Some(Claim::Discussion(it)) = active.next().map(|it| &it.claim) else { panic!() };
         assert_eq!(it.points, ["it is 1.32", "law: 1.20", "put off"]);
@@ -373,14 +373,8 @@ fn a_settled_question_that_is_raised_again_with_more_stays_open() {
     let settled = discussion("How wide must the path be (settled)", &["it is 1.32"]);
     let old = record(settled, Speaker::Person, 1);
     let again = discussion("Width of the path (left open)", &["put off"]);
-    let new = [record(again, Speaker::Person, 9)];
-    let mut state = MemoryMap::new();
-    plan(std::slice::from_ref(&old), &mut state);
-    let memories = Memories::of(NAMESPACE, &state);
-    let mut verdicts = Verdicts::none();
-    verdicts.insert(new[0].id, of(&state, &old).id, Verdict::Covers);
-    let (planned, _) = consolidate(&new, &memories, &verdicts);
-    finish(&new, &planned, memories, &mut state);
+    let new = record(again, Speaker::Person, 9);
+    let (planned, state) = judged(&old, &new, Verdict::Covers);
     assert!(state.values().any(|it| it.is_open()), "{planned:#?}");
 }
 
@@ -389,14 +383,8 @@ fn the_answer_in_a_topic_takes_the_place_of_the_open_question() {
     let old =
         record(discussion("Who owns the rights (left open)", &["Ann asks"]), Speaker::Person, 1);
     let topic = "Who owns the rights: the heirs (settled)";
-    let new = [record(discussion(topic, &["a letter says so"]), Speaker::Person, 9)];
-    let mut state = MemoryMap::new();
-    plan(std::slice::from_ref(&old), &mut state);
-    let memories = Memories::of(NAMESPACE, &state);
-    let mut verdicts = Verdicts::none();
-    verdicts.insert(new[0].id, of(&state, &old).id, Verdict::Covers);
-    let (planned, _) = consolidate(&new, &memories, &verdicts);
-    finish(&new, &planned, memories, &mut state);
+    let new = record(discussion(topic, &["a letter says so"]), Speaker::Person, 9);
+    let (_, state) = judged(&old, &new, Verdict::Covers);
     let active = state.values().filter(|it| it.state == MemoryState::Active);
     assert_eq!(active.map(Memory::words).collect::<Vec<_>>(), [topic]);
 }
@@ -408,15 +396,8 @@ fn a_settled_question_answers_the_wish_to_find_out() {
         ("Who owns the rights (left open)", false),
     ] {
         let wish = record(request("Find out who owns the rights"), Speaker::Person, 1);
-        let found = [record(discussion(topic, &["the publisher says so"]), Speaker::Person, 9)];
-        let mut state = MemoryMap::new();
-        plan(std::slice::from_ref(&wish), &mut state);
-        let memories = Memories::of(NAMESPACE, &state);
-        let mut verdicts = Verdicts::none();
-        let replaces = Verdict::Replaces { agreed: false };
-        verdicts.insert(found[0].id, of(&state, &wish).id, replaces);
-        let (planned, _) = consolidate(&found, &memories, &verdicts);
-        finish(&found, &planned, memories, &mut state);
+        let found = record(discussion(topic, &["the publisher says so"]), Speaker::Person, 9);
+        let (planned, state) = judged(&wish, &found, Verdict::Replaces { agreed: false });
         assert_eq!(of(&state, &wish).is_open(), !is_done, "{planned:#?}");
         assert_eq!(of(&state, &wish).state, MemoryState::Active);
     }
@@ -429,15 +410,8 @@ fn another_date_for_what_was_to_happen_once_takes_its_place() {
         [("the deadline for readings is 31 October", true), ("readings are accepted", false)]
     {
         let old = record(decision(&[], former, ""), Speaker::Person, 1);
-        let new = [record(decision(&[], until, ""), Speaker::Person, 9)];
-        let mut state = MemoryMap::new();
-        plan(std::slice::from_ref(&old), &mut state);
-        let memories = Memories::of(NAMESPACE, &state);
-        let mut verdicts = Verdicts::none();
-        let replaces = Verdict::Replaces { agreed: false };
-        verdicts.insert(new[0].id, of(&state, &old).id, replaces);
-        let (planned, _) = consolidate(&new, &memories, &verdicts);
-        finish(&new, &planned, memories, &mut state);
+        let new = record(decision(&[], until, ""), Speaker::Person, 9);
+        let (planned, state) = judged(&old, &new, Verdict::Replaces { agreed: false });
         assert_eq!(of(&state, &old).state == MemoryState::Superseded, is_ended, "{planned:#?}");
     }
 }

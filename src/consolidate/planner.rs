@@ -492,7 +492,7 @@ pub(crate) fn is_judged(rule: &str) -> bool {
 /// The ruling, or that of a change in part if it ends one of the two and the other one changes only a part of it.
 fn or_in_part(rule: &'static str, ruling: Ruling, pair: &RulePair<'_>) -> (&'static str, Ruling) {
     let ends_one = matches!(ruling, Ruling::Supersede | Ruling::Late) && rule != RESTATED;
-    let part = pair.in_part(is_judged(rule)).filter(|_| ends_one);
+    let part = ends_one.then(|| pair.in_part(is_judged(rule))).flatten();
     part.map_or((rule, ruling), |part| (part, Ruling::Suspect))
 }
 

@@ -174,13 +174,14 @@ impl RulePair<'_> {
     /// none, so that holds again afterwards, or it is about a case of it. That counts if a model found the change.
     pub(super) fn in_part(&self, is_judged: bool) -> Option<&'static str> {
         let (later, former) = self.in_time()?;
-        let own = (&self.new.facts.claim, self.new.facts.at);
-        let other = (&*self.memory.current_claim(), self.memory.valid_from);
-        let (one, before) = if self.order == Order::Later { (own, other) } else { (other, own) };
-        let until = decision_end(one.0, one.1);
+        let (new, held) = (&self.new.facts, self.memory.current_claim());
+        let said = [(&new.claim, new.at), (&*held, self.memory.valid_from)];
+        let [own, other] =
+            said.map(|(claim, at)| (decision_end(claim, at), decided_day(claim, at)));
+        let is_later = self.order == Order::Later;
+        let ((until, _), (end, day)) = if is_later { (own, other) } else { (other, own) };
         // What was about one day alone does not hold again.
-        let end = decision_end(before.0, before.1).or_else(|| decided_day(before.0, before.1));
-        if until.is_some() && end.is_none() {
+        if until.is_some() && end.or(day).is_none() {
             return Some(FOR_A_TIME);
         }
         let is_case = is_judged && self.kind() == ClaimKind::Decision && later.is_case_of(former);

@@ -103,7 +103,7 @@ pub(crate) fn decided_day(claim: &Claim, at: Option<Timestamp>) -> Option<Date> 
 /// Day of the event that the whole of `text`, said on `said`, is about. `None` for what recurs, for several days and for
 /// text with another clause.
 fn event_day(text: &str, said: Date) -> Option<Date> {
-    if !text.contains(|it: char| it.is_ascii_digit()) {
+    if !text.contains(is_digit) {
         return None;
     }
     let text = text.to_lowercase();
@@ -159,7 +159,7 @@ pub(crate) fn is_of_day(word: &str) -> bool {
 /// True if a sentence or a clause ends with `word`, and it is no date: `7.` and `Nov.`, but not `November.`
 fn ends_sentence(word: &str) -> bool {
     let is_short = word.chars().count() < 6 && index(&MONTHS, word).is_some();
-    let is_date = is_short || word.starts_with(|it: char| it.is_ascii_digit());
+    let is_date = is_short || word.starts_with(is_digit);
     word.ends_with(';') || word.ends_with('.') && !is_date
 }
 
@@ -183,7 +183,6 @@ fn named_end(text: &str, said: Date) -> Option<Date> {
     let (marked_before, marked_rest) = (marked.get(..at)?, marked.get(at + 1..)?);
     let ends_clause =
         |it: &&str| it.ends_with([',', ';', ':', '.', ')']) || it.starts_with(['(', '–', '-']);
-    let is_digit = |it: char| it.is_ascii_digit();
     let is_span = |it: &str| {
         it.starts_with(is_digit) || index(&WEEKDAYS, it).or(index(&MONTHS, it)).is_some()
     };
@@ -297,7 +296,7 @@ fn end_of_week(date: Date) -> Option<Date> {
 /// Number of a day: `3`, `3.` or `3rd`.
 fn number(word: &str) -> Option<i16> {
     let word = word.trim_end_matches('.');
-    let end = word.find(|it: char| !it.is_ascii_digit()).unwrap_or(word.len());
+    let end = word.find(|it: char| !is_digit(it)).unwrap_or(word.len());
     let (digits, suffix) = word.split_at(end);
     matches!(suffix, "" | "st" | "nd" | "rd" | "th" | "er").then_some(())?;
     digits.parse().ok()
