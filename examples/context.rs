@@ -12,7 +12,7 @@ use std::error::Error;
 fn group(kind: ContextPartKind, text: &str, gate: &Gate) -> ContextGroup {
     // The text passes the gate as a whole: a private block has more than one line.
     let text = gate.redact(text);
-    let entry = |line: &str| ContextEntry { text: gate.redact(line), score: 0 };
+    let entry = |line: &str| ContextEntry { text: gate.redact(line), ..Default::default() };
     let entries = text.as_str().lines().map(entry).collect();
     ContextGroup { kind, sections: vec![ContextSection { heading: None, entries }] }
 }

@@ -23,7 +23,7 @@ fn material(gate: &Gate) -> ContextMaterial {
     let mut entry = || {
         from = (from + 130) % (words.len() / 2);
         let text = gate.redact(&format!("- {}", words[from..from + 120].trim()));
-        ContextEntry { text, score: 0 }
+        ContextEntry { text, ..ContextEntry::default() }
     };
     let kinds = [
         ContextPartKind::Rules,

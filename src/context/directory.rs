@@ -131,7 +131,7 @@ impl Reader<'_> {
             if part == Part::Answers {
                 // Under the title of its file.
                 let heading = self.gate.redact(&format!("### {title}"));
-                self.put(part, Some(&heading), Entry { text: sourced(&entry), score });
+                self.put(part, Some(&heading), Entry { text: sourced(&entry), score, short: None });
                 continue;
             }
             self.labels.extend(entry.tag.clone());
@@ -140,7 +140,7 @@ impl Reader<'_> {
             }
             let entry = if part == Part::Questions { asked(entry) } else { entry };
             let heading = heading.as_ref().filter(|_| kind != Kind::Other);
-            self.put(part, heading, Entry { text: sourced(&entry), score });
+            self.put(part, heading, Entry { text: sourced(&entry), score, short: None });
         }
     }
 
@@ -151,6 +151,9 @@ impl Reader<'_> {
             // Of what does not fit, what holds only in part is left out first.
             let mark = format!("{IN_PART_REPLACED_BY} {SOURCE}");
             entry.score = u32::from(!entry.text.as_str().contains(&mark));
+        }
+        if matches!(part, Part::Rules | Part::Decisions) {
+            entry.short = without_reason(&entry.text);
         }
         let sections = self.groups.entry(part).or_default();
         let mut known = sections.iter_mut().rev().take(heading.map_or(usize::MAX, |_| 1));
@@ -231,7 +234,7 @@ impl Reader<'_> {
         let text = Redacted::weave(&[Woven::Passed(&text), Woven::Label(&tag)]);
         let lines = self.scores.as_ref().and_then(|scores| scores.get(path));
         let score = lines.and_then(|lines| lines.values().max().copied()).unwrap_or_default();
-        Some(Entry { text, score })
+        Some(Entry { text, score, short: None })
     }
 
     /// Moves entries that are marked as contradicting one another out of their groups, pair by pair.
@@ -348,6 +351,19 @@ fn mark_first(text: &Redacted) -> Redacted {
         Woven::Passed(&text.cut(open + 1..words.len())),
         Woven::Passed(&text.cut(start - 1..open)),
     ])
+}
+
+/// An entry such as `- Pay monthly – Ann: it is simpler (2026-01-02) [src-1]` with `…` for the reason. A person's own words
+/// may have a dash for something else; the mark says that more was said.
+fn without_reason(text: &Redacted) -> Option<Redacted> {
+    const DASH: &str = " – ";
+    let words = text.as_str();
+    let tag = words.rfind(" [").filter(|_| words.ends_with(']'))?;
+    let day = words[..tag].rfind(" (2").filter(|_| words[..tag].ends_with(')'))?;
+    let reason = words[..day].find(DASH)?;
+    let parts = [0..reason, day..words.len()].map(|it| text.cut(it));
+    let [said, behind] = parts.each_ref().map(Woven::Passed);
+    Some(Redacted::weave(&[said, Woven::Ours(" …"), behind]))
 }
 
 /// Appends the tag of its source to an entry, unless it is a row of a table.

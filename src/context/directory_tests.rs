@@ -53,6 +53,31 @@ fn a_question_stands_with_the_last_of_what_was_brought_up_about_it() {
 }
 
 #[test]
+fn where_not_all_decisions_fit_the_last_ones_are_shown_without_their_reasons() {
+    let tag = "<!-- @tag: src-0123abcd -->";
+    let reason = "so that nobody waits".repeat(4);
+    let line = |at: usize| format!("- Rule {at:02} – {reason} (2026-01-{at:02})\n{tag}\n\n");
+    let lines: String = (1..=25).rev().map(line).collect();
+    let own = "- mine – not tagged (2026-01-01)\n";
+    let text = format!("## Recent Decisions\n{lines}{own}");
+    let files = files(&[("active-context.md", &text)]);
+    let at = |tokens| {
+        let block = assemble(&material(&files, None, &gate()), &Budget::of_tokens(tokens), &gate());
+        let lines = block.text.as_str().lines().filter(|line| line.starts_with("- "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let whole = at(4_000);
+    assert!(whole.iter().all(|line| !line.contains('…')), "{whole:#?}");
+    let shown = at(600);
+    assert_eq!(shown.len(), 26);
+    assert_eq!(shown[0], format!("- Rule 25 – {reason} (2026-01-25) [src-0123abcd]"));
+    assert_eq!(shown[24], "- Rule 01 … (2026-01-01) [src-0123abcd]");
+    assert_eq!(shown[25], own.trim_end());
+    let is_short: Vec<bool> = shown[..25].iter().map(|line| line.contains('…')).collect();
+    assert!(is_short.is_sorted(), "{shown:#?}");
+}
+
+#[test]
 fn of_what_does_not_fit_what_holds_only_in_part_is_left_out_first() {
     let text = "## Recent Decisions\n- a new one (2026-01-03)\n\n\
                 - half of one (2026-01-02; in part replaced by src-0123abcd “a new one”)\n\n\

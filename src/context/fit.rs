@@ -25,13 +25,17 @@ pub(super) struct Fitted {
 struct EntryLine<'d> {
     text: Cow<'d, str>,
     size: Size,
+    /// The short text, and its size.
+    short: Option<(Cow<'d, str>, Size)>,
     score: u32,
     section: usize,
     stays: bool,
+    is_short: bool,
 }
 
-/// Selects the entries of `sections` that fit into `room`: higher scores first, then earlier ones;
-/// an entry that is too long by itself is omitted. `None` if nothing fits.
+/// Selects the entries of `sections` that fit into `room`: higher scores first, then earlier ones; an entry that is too
+/// long by itself is omitted. If not all fit, as many as possible are shown without their reasons, and the first of
+/// these with them. `None` if nothing fits.
 pub(super) fn fit(sections: &[Section], room: Size, gate: &Gate) -> Option<Fitted> {
     let mut lines = lines(sections);
     choose(&mut lines, sections, room);
@@ -72,15 +76,22 @@ fn lines(sections: &[Section]) -> Vec<EntryLine<'_>> {
         .iter()
         .enumerate()
         .flat_map(|(section, held)| held.entries.iter().map(move |entry| (section, entry)));
-    let lines = entries.map(|(section, Entry { text, score })| {
-        let text = match visible(text.as_str()) {
-            Cow::Borrowed(text) => Cow::Borrowed(text.trim_end()),
-            Cow::Owned(text) => Cow::Owned(text.trim_end().to_owned()),
-        };
-        let size = Size::of(&text) + LINE_END;
-        EntryLine { text, size, score: *score, section, stays: false }
+    let lines = entries.map(|(section, Entry { text, short, score })| {
+        let (text, size) = shown(text);
+        let short = short.as_ref().map(shown);
+        EntryLine { text, size, short, score: *score, section, stays: false, is_short: false }
     });
     lines.collect()
+}
+
+/// A text as it is shown, and its size with the line end.
+fn shown(text: &Redacted) -> (Cow<'_, str>, Size) {
+    let text = match visible(text.as_str()) {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim_end()),
+        Cow::Owned(text) => Cow::Owned(text.trim_end().to_owned()),
+    };
+    let size = Size::of(&text) + LINE_END;
+    (text, size)
 }
 
 const LINE_END: Size = Size::ascii(1);
@@ -115,16 +126,24 @@ fn choose(lines: &mut [EntryLine<'_>], sections: &[Section], room: Size) {
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by_key(|at| Reverse(lines.get(*at).map(|line| line.score)));
     let mut is_headed = vec![false; sections.len()];
-    for at in order {
-        let Some(line) = lines.get_mut(at) else { continue };
+    for at in &order {
+        let Some(line) = lines.get_mut(*at) else { continue };
         let is_new = is_headed.get(line.section) == Some(&false);
         let head = if is_new { heading(line.section) } else { Size::default() };
-        if let Some(rest) = left.less(line.size + head) {
+        let size = line.short.as_ref().map_or(line.size, |(_, short)| *short);
+        if let Some(rest) = left.less(size + head) {
             (left, line.stays) = (rest, true);
+            line.is_short = line.short.is_some();
             if let Some(is_headed) = is_headed.get_mut(line.section) {
                 *is_headed = true;
             }
         }
+    }
+    for at in order {
+        let Some(line) = lines.get_mut(at).filter(|line| line.is_short) else { continue };
+        let short = line.short.as_ref().map(|(_, short)| *short).unwrap_or_default();
+        let Some(rest) = (left + short).less(line.size) else { return };
+        (left, line.is_short) = (rest, false);
     }
 }
 
@@ -142,7 +161,8 @@ fn page(lines: &[EntryLine<'_>], sections: &[Section], omitted: usize) -> String
                 page.push('\n');
             }
         }
-        page.push_str(&line.text);
+        let short = line.short.as_ref().filter(|_| line.is_short);
+        page.push_str(short.map_or(&line.text, |(text, _)| text));
         page.push('\n');
     }
     if omitted > 0 {

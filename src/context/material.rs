@@ -10,6 +10,8 @@ use crate::privacy::{Redacted, Woven};
 pub struct Entry {
     /// Text without a trailing line end.
     pub text: Redacted,
+    /// Text without the reason, for a part that has no room for all of its entries; `None` if it has none.
+    pub short: Option<Redacted>,
     /// Search score; 0 without a query. Entries with higher scores are kept first, then earlier
     /// ones.
     pub score: u32,
@@ -65,13 +67,14 @@ impl Material {
 fn dialog(block: &Redacted) -> Vec<Section> {
     let mut lines = lines(block);
     let heading = (lines.len() > 1).then(|| lines.remove(0));
-    let entries = (1..).zip(lines).map(|(score, text)| Entry { text, score }).collect();
+    let entries =
+        (1..).zip(lines).map(|(score, text)| Entry { text, score, short: None }).collect();
     vec![Section { heading, entries }]
 }
 
 /// Text whose first lines matter most: known entities, a summary.
 fn text(text: &Redacted) -> Vec<Section> {
-    let entries = lines(text).into_iter().map(|text| Entry { text, score: 0 }).collect();
+    let entries = lines(text).into_iter().map(|text| Entry { text, ..Entry::default() }).collect();
     vec![Section { heading: None, entries }]
 }
 
@@ -84,7 +87,7 @@ fn card(card: &Card) -> Vec<Section> {
         ("keywords", &card.keywords),
         ("quotes", &card.notable_quotes),
     ];
-    let entry = |text| Entry { text, score: 0 };
+    let entry = |text| Entry { text, ..Entry::default() };
     let mut sections = vec![Section { heading: None, entries: vec![entry(card.title.clone())] }];
     for (name, items) in fields.into_iter().filter(|(_, items)| !items.is_empty()) {
         let heading = Some(Redacted::weave(&[Woven::Ours(name), Woven::Ours(":")]));

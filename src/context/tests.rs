@@ -14,7 +14,7 @@ pub(super) fn passed(text: &str) -> Redacted {
 }
 
 pub(super) fn entry(text: &str) -> Entry {
-    Entry { text: passed(text), score: 0 }
+    Entry { text: passed(text), ..Entry::default() }
 }
 
 /// Group of these lines; those that begin with `#` are headings.

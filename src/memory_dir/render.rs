@@ -239,6 +239,8 @@ const RECORDS_MAX: usize = 2_000;
 const SESSIONS_MAX: usize = 2_000;
 /// Minimum share of a reason's words at which it only repeats the decision.
 const REPEATED_SHARE: f64 = 0.6;
+/// Maximum number of words of a speaker's name.
+const SPEAKER_WORDS_MAX: usize = 2;
 /// Maximum length of a mark about missing code, in letters.
 const MARK_LETTERS_MAX: usize = 120;
 /// Maximum number of memories between a superseded one and the active one.
@@ -857,11 +859,14 @@ pub(super) fn with_points(it: &Discussion) -> String {
     }
 }
 
-/// True if most words of `text` are in `other`; for a quotation, which may be in another language, one word.
+/// True if most words of `text` are in `other`; for a quotation, which may be in another language and begin with its
+/// speaker, one word.
 fn is_repeated(text: &str, other: &str) -> bool {
     let (words, other) = (keys(text), keys(other));
     let known = words.iter().filter(|word| other.contains(word)).count();
-    let is_quoted = text.trim().starts_with(['"', '“', '„', '«']);
+    let speech = text.split_once(": ").filter(|(by, _)| by.split(' ').count() <= SPEAKER_WORDS_MAX);
+    let speech = speech.map_or(text, |(_, said)| said);
+    let is_quoted = speech.trim().starts_with(['"', '“', '„', '«']);
     let is_most = known as f64 >= REPEATED_SHARE * words.len() as f64;
     known > 0 && (is_most || is_quoted)
 }

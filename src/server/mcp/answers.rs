@@ -42,7 +42,7 @@ impl<'g> Answer<'g> {
         if self.sections.is_empty() {
             self.sections.push(Section::default());
         }
-        let entry = Entry { text: self.gate.redact(text), score: 0 };
+        let entry = Entry { text: self.gate.redact(text), ..Entry::default() };
         if let Some(section) = self.sections.last_mut() {
             section.entries.push(entry);
         }
