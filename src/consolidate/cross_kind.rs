@@ -16,8 +16,9 @@ use super::statement::{Statement, needs_permission, text};
 use super::subject::{SearchKeys, Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
-    Claim, ClaimKind, Effect, JUDGED, LAID_DOWN, LeftOpen, Memory, MemoryId, MemoryState,
-    PERSON_EDITED, Record, RecordId, SessionId, Stage, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
+    Claim, ClaimKind, Discussion, Effect, JUDGED, LAID_DOWN, LeftOpen, Memory, MemoryId,
+    MemoryState, PERSON_EDITED, Record, RecordId, SessionId, Stage, WISH_GRANTED, WISH_REFUSED,
+    WISH_WITHDRAWN,
 };
 use crate::text::ends::is_of_day;
 use crate::text::stems::is_no;
@@ -46,6 +47,8 @@ const GRANTED: f64 = 0.65;
 const OF_SEVERAL: f64 = 0.8;
 /// Minimum number of a request's words in a decision that merely negates or drops it.
 const REQUEST_WORDS_MIN: usize = 2;
+/// Minimum number of a question's words in a wish to find out just that.
+const QUESTION_WORDS_MIN: usize = 2;
 /// Maximum number of memories of another kind that one record is compared with.
 const ACROSS_MAX: usize = 3;
 
@@ -69,8 +72,7 @@ pub(super) struct View<'a> {
 }
 
 /// Kinds that may relate to a record of `kind`, and whether the record answers them. Only a model relates an attempt to
-/// a question, to a decision that ends what it left behind, or to one that held until it succeeded, and a settled question
-/// to a wish to know.
+/// a question, to a decision that ends what it left behind, or to one that held until it succeeded.
 fn others(kind: ClaimKind) -> &'static [(ClaimKind, bool)] {
     match kind {
         ClaimKind::Attempt => &[
@@ -98,12 +100,30 @@ fn is_rule(wish: &str) -> bool {
 }
 
 /// True if words can relate memories of these kinds.
-fn is_by_words(one: ClaimKind, other: ClaimKind) -> bool {
+fn is_by_words(record: ClaimKind, other: ClaimKind) -> bool {
     use ClaimKind::{Attempt, Decision, Discussion, Request};
-    let is_judged = |one, other| {
-        matches!((one, other), (Attempt, Discussion | Decision) | (Discussion, Request))
+    let is_judged = |one, other| matches!((one, other), (Attempt, Discussion | Decision));
+    !is_judged(record, other)
+        && !is_judged(other, record)
+        && (record, other) != (Request, Discussion)
+}
+
+/// True if a wish is to find out what a question asks, and nothing else.
+fn is_to_find_out(wish: &Claim, asked: &Discussion) -> bool {
+    let Claim::Request(wish) = wish else { return false };
+    let keys = |text: &str| -> BTreeSet<u64> {
+        let text = folded(text);
+        let is_topic = |word: &&str| {
+            let is_of_question = ["find out", "open questions"].iter().any(|it| list(it).has(word));
+            !is_stop_word(word) && !is_of_question
+        };
+        all_topic_keys(words_of(&text).into_iter().filter(is_topic)).into_iter().collect()
     };
-    !is_judged(one, other) && !is_judged(other, one)
+    let (intent, asked) = (keys(&wish.intent), keys(question(&asked.topic)));
+    let begin = folded(&wish.intent);
+    let begins = words_of(&begin).first().is_some_and(|word| list("find out").has(word));
+    let is_named = asked.is_subset(&(&intent | &keys(&wish.summary)));
+    begins && asked.len() >= QUESTION_WORDS_MIN && is_named && intent.is_subset(&asked)
 }
 
 /// True if a decision says what a wish says, in most of its words.
@@ -182,6 +202,13 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
                 continue;
             }
             if is_raised_again {
+                continue;
+            }
+            if let (Claim::Discussion(asked), ClaimKind::Request) = (&new.record.claim, kind) {
+                // By words, only the very question is answered.
+                let answer = link.found_out().filter(|_| is_to_find_out(&memory.claim, asked));
+                let found = answer.and_then(|it| link.follow(Some(it), true, order, false));
+                all.effects.extend(found.and_then(Result::ok));
                 continue;
             }
             let is_said = matches!(verdict, Some(Verdict::Same | Verdict::Covered));

@@ -60,6 +60,18 @@ const EVENT: [&str; 22] = [
     "sind", "findet", "bleibt", "raus", "est", "lieu", "es", "será", "lugar", "zijn", "plaats",
 ];
 const ON: [&str; 7] = ["on", "am", "den", "le", "el", "op", "de"];
+/// Words behind an hour, and words for one.
+const OF_HOUR: [&str; 12] = [
+    "o'clock", "o’clock", "uhr", "h", "uur", "heures", "horas", "noon", "midday", "mittag", "midi",
+    "mediodía",
+];
+/// Verbs of texts whose new state lasts, although they name the hour at which it begins.
+const LASTING: [&str; 14] = [
+    "moves", "move", "switch", "switches", "becomes", "replaces", "changes", "rises", "applies",
+    "gilt", "steigt", "wechselt", "passe", "cambia",
+];
+/// Maximum number of words between a day and its hour.
+const HOUR_WORDS_MAX: usize = 6;
 const TODAY: [&str; 6] = ["today", "tonight", "heute", "aujourd'hui", "aujourd’hui", "hoy"];
 const TOMORROW: [&str; 4] = ["tomorrow", "morgen", "demain", "mañana"];
 /// Months, from January, as they are written and shortened.
@@ -143,7 +155,33 @@ fn event_day(text: &str, said: Date) -> Option<Date> {
     let is_event =
         |at: &usize| (EVENT.contains(&words[*at]) || is_named && *at == 1) && is_first(*at);
     let mut events = (0..words.len()).filter(is_event);
-    events.find_map(day_behind).filter(|day| said <= *day)
+    let day = events.find_map(day_behind);
+    let day =
+        day.or_else(|| appointed(&words, said).filter(|(at, _)| is_first(*at)).map(|(_, day)| day));
+    day.filter(|day| said <= *day)
+}
+
+/// The day of an appointment, which has an hour, and the place of the word before it: `training at the depot on the 10th at
+/// 15:00`.
+fn appointed(words: &[&str], said: Date) -> Option<(usize, Date)> {
+    let is_hour = |it: &str| {
+        let (hour, minute) = it.split_once([':', 'h']).unwrap_or_default();
+        let is_clock = |part: &str| part.chars().all(is_digit);
+        OF_HOUR.contains(&it) || !hour.is_empty() && is_clock(hour) && is_clock(minute)
+    };
+    if words.iter().any(|it| LASTING.contains(it)) {
+        return None;
+    }
+    let dated = |at: usize| {
+        let rest = words.get(at + 1..)?;
+        let is_before = |it: &&&str| ARTICLES.contains(*it) || index(&WEEKDAYS, it).is_some();
+        let rest = rest.get(rest.iter().take_while(is_before).count()..)?;
+        let mut hours = rest.iter().skip(1).take(HOUR_WORDS_MAX);
+        let first = rest.first().filter(|_| hours.any(|it| is_hour(it)))?;
+        Some((at, date_at(rest, said).or_else(|| day_at(first, said))?))
+    };
+    let mut before = (0..words.len()).filter(|at| ON.contains(&words[*at]));
+    before.find_map(dated)
 }
 
 fn is_digit(letter: char) -> bool {
@@ -390,6 +428,15 @@ mod tests {
         of_day("La fête a lieu le samedi 3 octobre", 10, 3);
         of_day("Die Feier ist am 3.10.", 10, 3);
         of_day("The fair is on 2026-10-03.", 10, 3);
+        of_day("Training at the depot on the 10th at 15 h, Ben goes", 9, 10);
+        of_day(
+            "The hall opens its sale on Saturday 3 October at ten o'clock, Ben is watching it",
+            10,
+            3,
+        );
+        of_day("Ann goes to the depot on 9 November, eleven o'clock, for a workshop", 11, 9);
+        of_day("Begehung mit dem Gutachter am 3. Oktober um 14:30", 10, 3);
+        of_day("Visite du dépôt le 3 octobre à 14h30", 10, 3);
         for text in [
             "Kathrin starts as treasurer on 1 December",
             "The rate is 41 cents from 1 December",
@@ -417,6 +464,10 @@ mod tests {
             "The contract start is 1 December",
             "La fête est le 3 octobre tous les ans",
             "The annual report is due on 31 March",
+            "Training at the depot on the 10th, Ben goes",
+            "The depot moves to the new site on 3 October at 15:00",
+            "Backups run every night at 15:00, the next one on 3 October",
+            "The report comes on Friday at 15:00",
         ] {
             assert_eq!(event_day(text, date(2026, 8, 27)), None, "{text}");
         }
