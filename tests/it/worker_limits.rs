@@ -65,7 +65,7 @@ fn a_cap_of_one_namespace_holds_no_other() {
     let stub = Stub::good();
     let mut place = Place::with_worker(stub.url());
     place.set("ANNALIST__MODEL__REPLY_TOKENS_MAX", "300");
-    place.set("ANNALIST__LIMITS__NAMESPACE_DAY_TOKENS_MAX", "5200");
+    place.set("ANNALIST__LIMITS__NAMESPACE_DAY_TOKENS_MAX", "5600");
     ONE.enqueue(&place, 0..TALKS);
     let other = Handed { namespace: "cellars", name: "two", ..ONE }.enqueue(&place, 20..21);
     let summary = place.json_with(1, &DRAIN);

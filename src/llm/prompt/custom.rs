@@ -268,16 +268,16 @@ mod file_tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("extract.md");
         let text =
-            BUILT_IN.extract.replace("version: 10", "version: 11").replace("months", "years");
+            BUILT_IN.extract.replace("version: 11", "version: 12").replace("months", "years");
         files::create(&path, &text.replace('\n', "\r\n")).unwrap();
         let read_both = || [folder.path(), &path].map(|it| read_prompts(it).unwrap().extraction());
         let [by_folder, by_file] = read_both();
-        assert_eq!((by_folder.version(), by_folder.digest()), (11, by_file.digest()));
+        assert_eq!((by_folder.version(), by_folder.digest()), (12, by_file.digest()));
         assert_ne!(*by_folder, Prompts::built_in());
         let (written, there) = write_built_in(folder.path()).unwrap();
         assert_eq!((written.len(), there), (3, vec![path]));
         let error = read_prompts(folder.path()).unwrap_err();
-        assert!(error.contains("version 10, but the set has version 11"), "{error}");
+        assert!(error.contains("version 11, but the set has version 12"), "{error}");
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn inputs_are_declared_and_used() {
 
 #[test]
 fn a_set_has_one_version() {
-    let slice = BUILT_IN.slice.replace("version: 10", "version: 99");
+    let slice = BUILT_IN.slice.replace("version: 11", "version: 99");
     fails(ExtractionTexts { slice: &slice, ..BUILT_IN }, "version 99");
 }
 
