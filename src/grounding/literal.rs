@@ -333,6 +333,11 @@ mod tests {
         assert!(there("we create, modify or delete", "create/modify/delete files"));
         assert!(!there("we create or modify", "create/modify/delete files"));
         assert!(there("it costs twelve fifty", "it costs 12.50") && there("twenty five", "25"));
+        assert!(
+            there("mehr als siebeneinhalb tonnen", "7.5 t") && there("anderthalb jahre", "1.5")
+        );
+        assert!(there("seven and a half tonnes", "7.5") && there("deux heures et demie", "2.5 h"));
+        assert!(!there("siebeneinhalb", "8.5") && !there("anderthalb", "2.5"));
         assert!(there("wait half a minute", "30 s") && there("after half an hour", "30 minutes"));
         assert!(there("one hundred twenty", "120") && there("three thousand rows", "3000 rows"));
         assert!(!there("wait half a minute", "45 s") && !there("it costs twelve", "12.50"));

@@ -21,6 +21,9 @@ const TIME_PHRASES: [(&str, i64); 6] = [
     ("viertel nach ", 15),
     ("viertel vor ", -15),
 ];
+/// Words behind a number that add a half, and such an end of a German number.
+const HALVES: [&str; 5] = [" and a half", " et demi", " y medi", " en een half", " e mezzo"];
+const GERMAN_HALF: &str = "einhalb";
 /// Maximum number of words of one number.
 const WORDS_MAX: usize = 6;
 
@@ -61,7 +64,29 @@ impl SpokenNumbers {
                 }
             }
             run.clear();
+            let whole = match word.strip_suffix(GERMAN_HALF) {
+                Some("ein") => Some(1),
+                Some(whole) => number(whole),
+                None => (word == "anderthalb").then_some(1),
+            };
+            if let Some(whole) = whole {
+                let start = word.as_ptr() as usize - text.as_ptr() as usize;
+                found.push((whole as f64 + 0.5, start..start + word.len()));
+            }
         }
+        // A unit may stand between: `deux heures et demie`.
+        let half_behind = |(value, place): &(f64, Range<usize>)| {
+            let rest = &text[place.end..];
+            let unit = rest.trim_start_matches(' ').split(' ').next().unwrap_or_default();
+            let behind = [0, rest.len().min(1 + unit.len())].into_iter().find_map(|skipped| {
+                let half = HALVES
+                    .iter()
+                    .find(|half| rest.get(skipped..).is_some_and(|it| it.starts_with(**half)))?;
+                Some(skipped + half.len())
+            })?;
+            Some((value + 0.5, place.start..place.end + behind))
+        };
+        found.extend(found.iter().filter_map(half_behind).collect::<Vec<_>>());
         for (words, value) in FRACTION_PHRASES {
             let places = text.match_indices(words);
             found.extend(places.map(|(at, _)| (value, at..at + words.len())));
