@@ -10,9 +10,11 @@ use crate::memory_dir::{
 };
 use crate::privacy::{Gate, Redacted, Woven, is_private_file, private_spans};
 use crate::text::truncate::words_within;
+use crate::text::wording;
 use jiff::civil::Date;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Maximum length of what was brought up about an open question, in characters.
 const POINTS_LETTERS_MAX: usize = 180;
@@ -148,13 +150,17 @@ impl Reader<'_> {
     /// come first.
     fn put(&mut self, part: Part, heading: Option<&Redacted>, mut entry: Entry) {
         if self.scores.is_none() {
-            // Of what does not fit, what holds only in part is left out first.
+            // Of what does not fit, what holds only in part or only refuses something is left out first.
             let mark = format!("{IN_PART_REPLACED_BY} {SOURCE}");
-            entry.score = u32::from(!entry.text.as_str().contains(&mark));
+            let words = entry.text.as_str();
+            let refuses = part == Part::Decisions && wording::refuses(words);
+            entry.score = u32::from(!words.contains(&mark) && !refuses);
         }
-        if matches!(part, Part::Rules | Part::Decisions) {
-            entry.short = without_reason(&entry.text);
-        }
+        entry.short = match part {
+            Part::Rules | Part::Decisions => without_reason(&entry.text),
+            Part::Requests => without_repeats(&entry.text),
+            _ => None,
+        };
         let sections = self.groups.entry(part).or_default();
         let mut known = sections.iter_mut().rev().take(heading.map_or(usize::MAX, |_| 1));
         match known.find(|it| it.heading.as_ref() == heading) {
@@ -356,14 +362,30 @@ fn mark_first(text: &Redacted) -> Redacted {
 /// An entry such as `- Pay monthly – Ann: it is simpler (2026-01-02) [src-1]` with `…` for the reason. A person's own words
 /// may have a dash for something else; the mark says that more was said.
 fn without_reason(text: &Redacted) -> Option<Redacted> {
-    const DASH: &str = " – ";
+    let said = before_day(text)?;
+    Some(cut_out(text, said.find(" – ")?..said.len()))
+}
+
+/// An entry such as `- pay Ann (also: pay Ann monthly) (2026-01-02) [src-1]` with `…` for what was united with it.
+fn without_repeats(text: &Redacted) -> Option<Redacted> {
+    let said = before_day(text)?;
+    let also = said.find(" (also: ")?;
+    Some(cut_out(text, also..also + said[also..].rfind(')')? + 1))
+}
+
+/// Text of an entry before its day and tag.
+fn before_day(text: &Redacted) -> Option<&str> {
     let words = text.as_str();
     let tag = words.rfind(" [").filter(|_| words.ends_with(']'))?;
     let day = words[..tag].rfind(" (2").filter(|_| words[..tag].ends_with(')'))?;
-    let reason = words[..day].find(DASH)?;
-    let parts = [0..reason, day..words.len()].map(|it| text.cut(it));
-    let [said, behind] = parts.each_ref().map(Woven::Passed);
-    Some(Redacted::weave(&[said, Woven::Ours(" …"), behind]))
+    Some(&words[..day])
+}
+
+/// The text with a mark instead of `range`.
+fn cut_out(text: &Redacted, range: Range<usize>) -> Redacted {
+    let parts = [0..range.start, range.end..text.len()].map(|it| text.cut(it));
+    let [before, behind] = parts.each_ref().map(Woven::Passed);
+    Redacted::weave(&[before, Woven::Ours(" …"), behind])
 }
 
 /// Appends the tag of its source to an entry, unless it is a row of a table.

@@ -34,8 +34,7 @@ struct EntryLine<'d> {
 }
 
 /// Selects the entries of `sections` that fit into `room`: higher scores first, then earlier ones; an entry that is too
-/// long by itself is omitted. If not all fit, as many as possible are shown without their reasons, and the first of
-/// these with them. `None` if nothing fits.
+/// long by itself is omitted. If not all fit, as many as possible are shown in short, and the first of these whole. `None` if nothing fits.
 pub(super) fn fit(sections: &[Section], room: Size, gate: &Gate) -> Option<Fitted> {
     let mut lines = lines(sections);
     choose(&mut lines, sections, room);

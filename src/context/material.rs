@@ -10,7 +10,7 @@ use crate::privacy::{Redacted, Woven};
 pub struct Entry {
     /// Text without a trailing line end.
     pub text: Redacted,
-    /// Text without the reason, for a part that has no room for all of its entries; `None` if it has none.
+    /// Text without its reason or repeats, for a part that has no room for all of its entries; `None` if it has none.
     pub short: Option<Redacted>,
     /// Search score; 0 without a query. Entries with higher scores are kept first, then earlier
     /// ones.

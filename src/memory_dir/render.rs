@@ -9,7 +9,7 @@ use super::edit::NewEntry;
 use super::escape::{words_inline, words_line};
 use super::facts::{
     CONFLICTS_WITH, DECIDED, Facts, IN_PART_REPLACED_BY, PROPOSED, SETTLED_BY, SessionNote, ending,
-    is_standing_rule, marks, past_end,
+    is_past_mark, is_standing_rule, marks, past_end,
 };
 use super::kind::{self, Files, Kind};
 use super::name::{adr_label, adr_number, adr_path, session_path};
@@ -437,16 +437,23 @@ impl<'a> Placing<'a> {
         pages
     }
 
-    /// Those of the `newest` decisions for which their list has no room. The newest half of it stays; of the others,
-    /// those that were said again go last, and those that have a record of their own go before those of people and
-    /// before older ones.
+    /// Those of the `newest` decisions for which their list has no room. What is past or only refuses something goes first.
+    /// Of the others, the newest half of the list stays; of the rest, those that were said again go last, and those that have
+    /// a record of their own go before those of people and before older ones.
     fn overflow<'m>(&self, newest: impl Iterator<Item = &'m Memory>) -> BTreeSet<MemoryId> {
-        let mut older: Vec<&Memory> = newest.skip(DECISIONS.entries_max / 2).collect();
+        let is_over = |it: &&Memory| {
+            let marks = self.marks.get(&it.id);
+            marks.is_some_and(|marks| marks.iter().any(|mark| is_past_mark(mark)))
+                || wording::refuses(&it.words())
+        };
+        let (over, mut current): (Vec<&Memory>, Vec<&Memory>) = newest.partition(is_over);
+        let mut older = current.split_off(current.len().min(DECISIONS.entries_max / 2));
         older.sort_by_cached_key(|it| {
             let has_record = self.names.records.contains_key(&it.id);
             let is_persons = it.confirmed || it.said_by == Speaker::Person;
             (it.sources.len() < 2, has_record, !is_persons)
         });
+        older.extend(over);
         older.iter().skip(DECISIONS.entries_max.div_ceil(2)).map(|it| it.id).collect()
     }
 

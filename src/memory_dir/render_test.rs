@@ -475,13 +475,15 @@ fn an_old_decision_that_was_said_again_stays_in_a_full_list_and_one_with_a_recor
     };
     let mut memories: Vec<Memory> = (0..80).map(of).collect();
     memories[0].sources.push(RecordId(Digest::of(&["again"])));
+    let refusal = decision("a yellow berth is refused", &[], "");
+    memories.push(memory("no", 90, refusal, Stage::Decided));
     let all = rendered(&memories, &[], &Files::new(), &Files::new());
     let lines = entries(&all.files, "active-context.md", "Recent Decisions");
     let has = |n: i64| lines.iter().any(|it| it.contains(&format!("berth {n} is blue")));
-    // The newest thirty, the one that was said again, and those without a record before those with one.
+    // The newest thirty, the one that was said again, and those without a record before those with one; no refusal.
     assert_eq!(lines.len(), 60);
     assert!((50..80).all(has) && has(0) && (1..50).filter(|n| n % 2 == 1).all(has));
-    assert!(has(48) && !has(2));
+    assert!(has(48) && !has(2) && lines.iter().all(|it| !it.contains("yellow")));
     assert!(all.files.contains_key("decisions/ADR-002-berth-2-is-blue.md"));
 }
 

@@ -60,6 +60,18 @@ const EVENT: [&str; 22] = [
     "sind", "findet", "bleibt", "raus", "est", "lieu", "es", "será", "lugar", "zijn", "plaats",
 ];
 const ON: [&str; 7] = ["on", "am", "den", "le", "el", "op", "de"];
+/// Words between two days, and before a place.
+const AND: [&str; 5] = ["and", "und", "et", "y", "en"];
+const AT: [&str; 6] = ["in", "at", "im", "bei", "à", "en"];
+/// Maximum number of words of a place, with that before it.
+const PLACE_WORDS_MAX: usize = 5;
+/// Words before the first and the last day of a time.
+const FROM: [&str; 6] = ["from", "vom", "von", "du", "del", "dal"];
+const TO: [&str; 7] = ["to", "until", "till", "bis", "au", "al", "through"];
+/// Maximum number of words between them.
+const TIME_WORDS_MAX: usize = 4;
+/// Maximum length of a time that is not expected to come again each year, in days.
+const TIME_DAYS_MAX: i32 = 31;
 /// Words behind an hour, and words for one.
 const OF_HOUR: [&str; 12] = [
     "o'clock", "o’clock", "uhr", "h", "uur", "heures", "horas", "noon", "midday", "mittag", "midi",
@@ -115,11 +127,11 @@ pub(crate) fn decided_day(claim: &Claim, at: Option<Timestamp>) -> Option<Date> 
 /// Day of the event that the whole of `text`, said on `said`, is about. `None` for what recurs, for several days and for
 /// text with another clause.
 fn event_day(text: &str, said: Date) -> Option<Date> {
-    if !text.contains(is_digit) {
+    let text = text.to_lowercase();
+    if !text.contains(is_digit) && !NEXT.iter().any(|it| text.contains(it)) {
         return None;
     }
-    let text = text.to_lowercase();
-    let words = bare(text.split_whitespace());
+    let words = last_of_days(bare(text.split_whitespace()));
     let is_dotted = |it: &str| it.starts_with(is_digit) && it.trim_end_matches('.').contains('.');
     let is_date =
         |it: &&&str| index(&MONTHS, it).is_some() || it.parse::<Date>().is_ok() || is_dotted(it);
@@ -133,7 +145,21 @@ fn event_day(text: &str, said: Date) -> Option<Date> {
     let is_weekday = |it: &&str| index(&WEEKDAYS, it).is_some();
     let is_before = |it: &&str| ON.contains(it) || ARTICLES.contains(it) || is_weekday(it);
     let day_behind = |at: usize| {
-        let rest = words.get(at + 1..)?;
+        let rest = behind_place(words.get(at + 1..)?);
+        if let Some(day) = rest.iter().position(|it| !is_before(it) || is_weekday(it)) {
+            let is_of_week = |it: &str| WEEK.contains(&it.trim_end_matches('.'));
+            match rest[day..] {
+                [next, weekday, ..] if NEXT.contains(&next) && is_weekday(&weekday) => {
+                    return date_at(&rest[day..], said);
+                }
+                [weekday, next, week, ..]
+                    if is_weekday(&weekday) && NEXT.contains(&next) && is_of_week(week) =>
+                {
+                    return date_at(&rest[day..], said);
+                }
+                _ => {}
+            }
+        }
         let (before, rest) = rest.split_at(rest.iter().take_while(|it| is_before(it)).count());
         let first = rest.first()?;
         // `PHP is 8.1.27` and `the minimum is 3.12.` name no day.
@@ -159,6 +185,24 @@ fn event_day(text: &str, said: Date) -> Option<Date> {
     let day =
         day.or_else(|| appointed(&words, said).filter(|(at, _)| is_first(*at)).map(|(_, day)| day));
     day.filter(|day| said <= *day)
+}
+
+/// Without the first of two days: `on 2 and 3 September`.
+fn last_of_days(words: Vec<&str>) -> Vec<&str> {
+    let is_number = |at: usize| words.get(at).is_some_and(|it| number(it).is_some());
+    let is_and = |at: usize| words.get(at).is_some_and(|it| AND.contains(it));
+    let is_first = |at: usize| {
+        is_number(at) && is_and(at + 1) && is_number(at + 2)
+            || at > 0 && is_number(at - 1) && is_and(at) && is_number(at + 1)
+    };
+    (0..words.len()).filter(|at| !is_first(*at)).map(|at| words[at]).collect()
+}
+
+/// What follows the place of an event: `on 3 September` of `in the hall on 3 September`.
+fn behind_place<'w, 't>(words: &'w [&'t str]) -> &'w [&'t str] {
+    let is_at = words.first().is_some_and(|it| AT.contains(it));
+    let on = words.iter().take(PLACE_WORDS_MAX).position(|it| ON.contains(it)).filter(|_| is_at);
+    &words[on.unwrap_or(0)..]
 }
 
 /// The day of an appointment, which has an hour, and the place of the word before it: `training at the depot on the 10th at
@@ -208,12 +252,20 @@ fn bare<'t>(words: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
 /// Last day on which the whole of `text`, said on `said`, holds by its own words. `None` if it names no end, or if that is the
 /// end of a part.
 fn named_end(text: &str, said: Date) -> Option<Date> {
-    if !HINTS.iter().any(|hint| text.contains(hint)) {
+    let is_hinted = HINTS.iter().any(|hint| text.contains(hint));
+    if !is_hinted && !text.contains(is_digit) {
         return None;
     }
     let text = text.to_lowercase().replace(INCLUDING, THROUGH);
     let marked: Vec<&str> = text.split_whitespace().collect();
     let words = bare(marked.iter().copied());
+    let goes_on = marked.iter().rev().skip(1).any(|it| ends_sentence(it));
+    if let Some(end) = time_end(&words, said).filter(|_| !goes_on) {
+        return Some(end);
+    }
+    if !is_hinted {
+        return None;
+    }
     let first = |is_it: fn(&&str) -> bool| words.iter().position(is_it);
     let until = first(|it| UNTIL.contains(it));
     let at = until.or_else(|| first(|it| *it == THROUGH))?;
@@ -249,6 +301,30 @@ fn named_end(text: &str, said: Date) -> Option<Date> {
     }
     let end = date_at(&dated, said).or_else(|| month_at(&dated, said));
     end.or_else(|| until.and_then(|_| day_at(word, said))).filter(|end| said <= *end)
+}
+
+/// Last day of a short time: `from 3 to 14 August`, `from the 10th to the 21st`.
+fn time_end(words: &[&str], said: Date) -> Option<Date> {
+    if words.iter().any(|it| EACH.contains(it) || FROM_THEN.contains(it)) {
+        return None;
+    }
+    let from = words.iter().position(|it| FROM.contains(it))?;
+    let rest = words.get(from + 1..)?;
+    let to = rest.iter().position(|it| TO.contains(it)).filter(|to| *to <= TIME_WORDS_MAX)?;
+    let without = |words: &'_ [&str]| {
+        let is_before = |it: &&str| ARTICLES.contains(it) || index(&WEEKDAYS, it).is_some();
+        words.iter().take_while(|it| is_before(it)).count()
+    };
+    let (first, last) = (rest.get(without(rest)..to)?, rest.get(to + 1..)?);
+    let last = last.get(without(last)..)?;
+    let end = date_at(last, said).or_else(|| day_at(last.first()?, said))?;
+    let begin = date_at(first, said).or_else(|| {
+        let day = i8::try_from(number(first.first()?)?).ok()?;
+        let of = |month: Date| Date::new(month.year(), month.month(), day).ok();
+        of(end).filter(|it| *it <= end).or_else(|| of(end.checked_sub(1.month()).ok()?))
+    })?;
+    let days = (end - begin).get_days();
+    ((0..=TIME_DAYS_MAX).contains(&days)).then_some(end)
 }
 
 /// Last day of the month with which `words` begin, or its end.
@@ -409,6 +485,15 @@ mod tests {
             ("Lecture seule jusqu'à la fin du mois", Some((2026, 8, 31))),
             ("Solo lectura hasta fin de mes", Some((2026, 8, 31))),
             ("No deploys until Friday, next window is Monday", Some((2026, 8, 28))),
+            ("Ben answers the mail from 3 to 14 September", Some((2026, 9, 14))),
+            ("Ann is away from the 10th to the 21st", Some((2026, 9, 21))),
+            ("Vertretung vom 28. September bis 2. Oktober durch Ben", Some((2026, 10, 2))),
+            ("Fermé du 3 au 14 septembre", Some((2026, 9, 14))),
+            ("The garden is open from 1 May to 30 September", None),
+            ("The price rises from 10 to 12 euros", None),
+            ("The limit goes from 10 to 12", None),
+            ("Closed from 3 to 14 September every year", None),
+            ("Closed from 3 to 14 September; orders are free", None),
         ]);
     }
 
@@ -429,6 +514,9 @@ mod tests {
         of_day("Die Feier ist am 3.10.", 10, 3);
         of_day("The fair is on 2026-10-03.", 10, 3);
         of_day("Training at the depot on the 10th at 15 h, Ben goes", 9, 10);
+        of_day("The next count is on Wednesday next week, Ben does it", 9, 2);
+        of_day("Die Begehung ist nächsten Freitag", 9, 4);
+        of_day("Ann is in Brno on 2 and 3 September for the press check, train 6:12", 9, 3);
         of_day(
             "The hall opens its sale on Saturday 3 October at ten o'clock, Ben is watching it",
             10,

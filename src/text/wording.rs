@@ -127,6 +127,12 @@ fn forbids(text: &str) -> bool {
     })
 }
 
+/// True if a decision only refuses something.
+pub(crate) fn refuses(decision: &str) -> bool {
+    let text = folded(decision);
+    list("refuses").iter().any(|words| has_words(&text, words))
+}
+
 /// True if a folded text begins by accepting something, or soon does.
 pub(crate) fn begins_with_consent(folded: &str) -> bool {
     let begin: Vec<&str> = split(folded).into_iter().take(CONSENT_WORDS_MAX).collect();
