@@ -438,6 +438,18 @@ fn the_very_question_that_a_wish_is_to_find_out_needs_no_model() {
             false,
         ),
         (
+            "tell Ann whether Ferro can print tickets",
+            "Ben: tell Ann whether Ferro can print tickets",
+            "Can Ferro print tickets? (settled)",
+            false,
+        ),
+        (
+            "know when Ferro can print tickets",
+            "Ann: when can Ferro print tickets?",
+            "Can Ferro print tickets? (settled)",
+            false,
+        ),
+        (
             "know whether Ferro can print labels",
             "Ann: can Ferro print labels?",
             "Can Ferro print tickets? (settled)",

@@ -111,19 +111,24 @@ fn is_by_words(record: ClaimKind, other: ClaimKind) -> bool {
 /// True if a wish is to find out what a question asks, and nothing else.
 fn is_to_find_out(wish: &Claim, asked: &Discussion) -> bool {
     let Claim::Request(wish) = wish else { return false };
-    let keys = |text: &str| -> BTreeSet<u64> {
-        let text = folded(text);
-        let is_topic = |word: &&str| {
-            let is_of_question = ["find out", "open questions"].iter().any(|it| list(it).has(word));
-            !is_stop_word(word) && !is_of_question
-        };
-        all_topic_keys(words_of(&text).into_iter().filter(is_topic)).into_iter().collect()
+    let intent = folded(&wish.intent);
+    let begins = |words: &&str| intent.strip_prefix(*words).filter(|rest| rest.starts_with(' '));
+    let Some(wanted) = list("find out").words().find_map(|words| begins(&words)) else {
+        return false;
     };
-    let (intent, asked) = (keys(&wish.intent), keys(question(&asked.topic)));
-    let begin = folded(&wish.intent);
-    let begins = words_of(&begin).first().is_some_and(|word| list("find out").has(word));
-    let is_named = asked.is_subset(&(&intent | &keys(&wish.summary)));
-    begins && asked.len() >= QUESTION_WORDS_MIN && is_named && intent.is_subset(&asked)
+    // What a text asks about, in order, by which word, and whether it negates.
+    let parts = |text: &str| {
+        let words = words_of(text);
+        let is_asking = |word: &&str| list("open questions").has(word);
+        let is_topic =
+            |word: &&str| !is_stop_word(word) && !is_asking(word) && !list("whether").has(word);
+        let topic = all_topic_keys(words.iter().copied().filter(is_topic));
+        let asking: Vec<String> =
+            words.iter().copied().filter(is_asking).map(str::to_owned).collect();
+        (topic, asking, words.iter().any(|word| is_no(word)))
+    };
+    let asked = parts(&folded(question(&asked.topic)));
+    asked.0.len() >= QUESTION_WORDS_MIN && parts(wanted) == asked
 }
 
 /// True if a decision says what a wish says, in most of its words.
@@ -189,6 +194,16 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
                 deed.is_at_once_after(wish, messages)
             });
             let order = link.order(order);
+            let verdict = view.verdicts.get(new.record.id, memory.id);
+            if let (Claim::Discussion(asked), ClaimKind::Request, None) =
+                (&new.record.claim, kind, verdict)
+            {
+                // By words, only the very question is answered.
+                let answer = link.found_out().filter(|_| is_to_find_out(&memory.claim, asked));
+                let found = answer.and_then(|it| link.follow(Some(it), true, order, false));
+                all.effects.extend(found.and_then(Result::ok));
+                continue;
+            }
             let is_granted = is_together && link.is_granted(&subject);
             let whole = whole.as_ref().filter(|_| *kind == ClaimKind::Discussion);
             let by_whole = whole.map(|whole| Link { new: whole, ..link }.covers(&subject));
@@ -196,19 +211,11 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             let best = found
                 .max_by(|(one, sure), (other, than)| sure.cmp(than).then(one.total_cmp(other)));
             let (covered, sure) = best.unwrap_or_default();
-            let verdict = view.verdicts.get(new.record.id, memory.id);
             if let Some(Verdict::Replaces { agreed }) = verdict {
                 all.effects.extend(link.judged(order, agreed));
                 continue;
             }
             if is_raised_again {
-                continue;
-            }
-            if let (Claim::Discussion(asked), ClaimKind::Request) = (&new.record.claim, kind) {
-                // By words, only the very question is answered.
-                let answer = link.found_out().filter(|_| is_to_find_out(&memory.claim, asked));
-                let found = answer.and_then(|it| link.follow(Some(it), true, order, false));
-                all.effects.extend(found.and_then(Result::ok));
                 continue;
             }
             let is_said = matches!(verdict, Some(Verdict::Same | Verdict::Covered));

@@ -14,10 +14,11 @@ use crate::text::wording;
 use jiff::civil::Date;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 /// Maximum length of what was brought up about an open question, in characters.
 const POINTS_LETTERS_MAX: usize = 180;
+/// Minimum length of a reason that is left out to save room, in bytes.
+const REASON_MIN: usize = 32;
 /// Maximum number of entries that a query scores; no block shows as many.
 const SCORED_MAX: usize = 200;
 /// Resolution of a score.
@@ -133,7 +134,11 @@ impl Reader<'_> {
             if part == Part::Answers {
                 // Under the title of its file.
                 let heading = self.gate.redact(&format!("### {title}"));
-                self.put(part, Some(&heading), Entry { text: sourced(&entry), score, short: None });
+                self.put(
+                    part,
+                    Some(&heading),
+                    Entry { text: sourced(&entry), score, ..Entry::default() },
+                );
                 continue;
             }
             self.labels.extend(entry.tag.clone());
@@ -142,7 +147,7 @@ impl Reader<'_> {
             }
             let entry = if part == Part::Questions { asked(entry) } else { entry };
             let heading = heading.as_ref().filter(|_| kind != Kind::Other);
-            self.put(part, heading, Entry { text: sourced(&entry), score, short: None });
+            self.put(part, heading, Entry { text: sourced(&entry), score, ..Entry::default() });
         }
     }
 
@@ -150,17 +155,11 @@ impl Reader<'_> {
     /// come first.
     fn put(&mut self, part: Part, heading: Option<&Redacted>, mut entry: Entry) {
         if self.scores.is_none() {
-            // Of what does not fit, what holds only in part or only refuses something is left out first.
+            // Of what does not fit, what holds only in part is left out first.
             let mark = format!("{IN_PART_REPLACED_BY} {SOURCE}");
-            let words = entry.text.as_str();
-            let refuses = part == Part::Decisions && wording::refuses(words);
-            entry.score = u32::from(!words.contains(&mark) && !refuses);
+            entry.score = u32::from(!entry.text.as_str().contains(&mark));
+            entry.short = (part == Part::Decisions).then(|| without_reason(&entry.text)).flatten();
         }
-        entry.short = match part {
-            Part::Rules | Part::Decisions => without_reason(&entry.text),
-            Part::Requests => without_repeats(&entry.text),
-            _ => None,
-        };
         let sections = self.groups.entry(part).or_default();
         let mut known = sections.iter_mut().rev().take(heading.map_or(usize::MAX, |_| 1));
         match known.find(|it| it.heading.as_ref() == heading) {
@@ -240,7 +239,7 @@ impl Reader<'_> {
         let text = Redacted::weave(&[Woven::Passed(&text), Woven::Label(&tag)]);
         let lines = self.scores.as_ref().and_then(|scores| scores.get(path));
         let score = lines.and_then(|lines| lines.values().max().copied()).unwrap_or_default();
-        Some(Entry { text, score, short: None })
+        Some(Entry { text, score, ..Entry::default() })
     }
 
     /// Moves entries that are marked as contradicting one another out of their groups, pair by pair.
@@ -359,33 +358,21 @@ fn mark_first(text: &Redacted) -> Redacted {
     ])
 }
 
-/// An entry such as `- Pay monthly – Ann: it is simpler (2026-01-02) [src-1]` with `…` for the reason. A person's own words
-/// may have a dash for something else; the mark says that more was said.
+/// An entry such as `- Pay monthly – Ann: it is simpler, and cheaper (2026-01-02) [src-1]` with `…` for the reason. What a
+/// statement says behind a dash of its own is not cut: it is short, or an exception.
 fn without_reason(text: &Redacted) -> Option<Redacted> {
-    let said = before_day(text)?;
-    Some(cut_out(text, said.find(" – ")?..said.len()))
-}
-
-/// An entry such as `- pay Ann (also: pay Ann monthly) (2026-01-02) [src-1]` with `…` for what was united with it.
-fn without_repeats(text: &Redacted) -> Option<Redacted> {
-    let said = before_day(text)?;
-    let also = said.find(" (also: ")?;
-    Some(cut_out(text, also..also + said[also..].rfind(')')? + 1))
-}
-
-/// Text of an entry before its day and tag.
-fn before_day(text: &Redacted) -> Option<&str> {
+    const DASH: &str = " – ";
     let words = text.as_str();
     let tag = words.rfind(" [").filter(|_| words.ends_with(']'))?;
     let day = words[..tag].rfind(" (2").filter(|_| words[..tag].ends_with(')'))?;
-    Some(&words[..day])
-}
-
-/// The text with a mark instead of `range`.
-fn cut_out(text: &Redacted, range: Range<usize>) -> Redacted {
-    let parts = [0..range.start, range.end..text.len()].map(|it| text.cut(it));
+    let reason = words[..day].rfind(DASH).filter(|_| !words.starts_with("- ("))?;
+    let said = &words[reason + DASH.len()..day];
+    if said.len() < REASON_MIN || wording::begins_with_exception(said) {
+        return None;
+    }
+    let parts = [0..reason, day..words.len()].map(|it| text.cut(it));
     let [before, behind] = parts.each_ref().map(Woven::Passed);
-    Redacted::weave(&[before, Woven::Ours(" …"), behind])
+    Some(Redacted::weave(&[before, Woven::Ours(" …"), behind]))
 }
 
 /// Appends the tag of its source to an entry, unless it is a row of a table.

@@ -58,8 +58,11 @@ fn where_not_all_decisions_fit_the_last_ones_are_shown_without_their_reasons() {
     let reason = "so that nobody waits".repeat(4);
     let line = |at: usize| format!("- Rule {at:02} – {reason} (2026-01-{at:02})\n{tag}\n\n");
     let lines: String = (1..=25).rev().map(line).collect();
-    let own = "- mine – not tagged (2026-01-01)\n";
-    let text = format!("## Recent Decisions\n{lines}{own}");
+    let own =
+        ["except for repairs of the lock, by day", "17", "not tagged, and long enough to be cut"];
+    let own: Vec<String> = own.map(|it| format!("- mine from 9 – {it} (2026-01-01)")).to_vec();
+    let tagged = format!("{}\n{tag}\n\n{}\n{tag}\n\n{}\n", own[0], own[1], own[2]);
+    let text = format!("## Recent Decisions\n{lines}{tagged}");
     let files = files(&[("active-context.md", &text)]);
     let at = |tokens| {
         let block = assemble(&material(&files, None, &gate()), &Budget::of_tokens(tokens), &gate());
@@ -69,29 +72,25 @@ fn where_not_all_decisions_fit_the_last_ones_are_shown_without_their_reasons() {
     let whole = at(4_000);
     assert!(whole.iter().all(|line| !line.contains('…')), "{whole:#?}");
     let shown = at(600);
-    assert_eq!(shown.len(), 26);
+    assert_eq!(shown.len(), 28);
     assert_eq!(shown[0], format!("- Rule 25 – {reason} (2026-01-25) [src-0123abcd]"));
     assert_eq!(shown[24], "- Rule 01 … (2026-01-01) [src-0123abcd]");
-    assert_eq!(shown[25], own.trim_end());
-    let request = format!("- pay Ann (also: pay Ann (monthly), {reason}) (2026-01-02)\n{tag}\n");
-    let requests = format!("## Backlog\n{}", [request.as_str(); 25].join("\n"));
-    let files = self::files(&[("progress.md", &requests)]);
-    let block = assemble(&material(&files, None, &gate()), &Budget::of_tokens(600), &gate());
-    let last = block.text.as_str().lines().rfind(|line| line.starts_with("- "));
-    assert_eq!(last, Some("- pay Ann … (2026-01-02) [src-0123abcd]"));
+    let whole: Vec<&str> =
+        shown[25..].iter().map(|it| it.trim_end_matches(" [src-0123abcd]")).collect();
+    assert_eq!(whole, own);
     let is_short: Vec<bool> = shown[..25].iter().map(|line| line.contains('…')).collect();
     assert!(is_short.is_sorted(), "{shown:#?}");
 }
 
 #[test]
-fn of_what_does_not_fit_what_holds_only_in_part_or_refuses_is_left_out_first() {
+fn of_what_does_not_fit_what_holds_only_in_part_is_left_out_first() {
     let text = "## Recent Decisions\n- a new one (2026-01-03)\n\n\
                 - half of one (2026-01-02; in part replaced by src-0123abcd “a new one”)\n\n\
-                - an old one (2026-01-01)\n\n- a blue door is refused (2026-01-01)\n";
+                - an old one (2026-01-01)\n";
     let material = material(&files(&[("active-context.md", text)]), None, &gate());
     let entries = material.groups.iter().flat_map(|it| &it.sections).flat_map(|it| &it.entries);
     let scores: Vec<u32> = entries.map(|it| it.score).collect();
-    assert_eq!(scores, [1, 0, 1, 0]);
+    assert_eq!(scores, [1, 0, 1]);
 }
 
 #[test]

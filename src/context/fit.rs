@@ -10,6 +10,8 @@ use std::cmp::Reverse;
 /// Maximum length of the mark for omitted entries, with its line end.
 const MARK_CHARS_MAX: usize = 40;
 
+/// Share of the room in which the first entries are whole.
+const WHOLE_PERCENT: usize = 30;
 /// Maximum number of passes; the second nearly never finds anything.
 const ROUNDS_MAX: usize = 4;
 
@@ -33,8 +35,9 @@ struct EntryLine<'d> {
     is_short: bool,
 }
 
-/// Selects the entries of `sections` that fit into `room`: higher scores first, then earlier ones; an entry that is too
-/// long by itself is omitted. If not all fit, as many as possible are shown in short, and the first of these whole. `None` if nothing fits.
+/// Selects the entries of `sections` that fit into `room`: higher scores first, then earlier ones; an entry that is too long
+/// by itself is omitted. If not all fit, the first ones are whole, and as many others as possible are shown in short.
+/// `None` if nothing fits.
 pub(super) fn fit(sections: &[Section], room: Size, gate: &Gate) -> Option<Fitted> {
     let mut lines = lines(sections);
     choose(&mut lines, sections, room);
@@ -125,14 +128,17 @@ fn choose(lines: &mut [EntryLine<'_>], sections: &[Section], room: Size) {
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by_key(|at| Reverse(lines.get(*at).map(|line| line.score)));
     let mut is_headed = vec![false; sections.len()];
+    let mut whole = left.percent(WHOLE_PERCENT);
     for at in &order {
         let Some(line) = lines.get_mut(*at) else { continue };
         let is_new = is_headed.get(line.section) == Some(&false);
         let head = if is_new { heading(line.section) } else { Size::default() };
-        let size = line.short.as_ref().map_or(line.size, |(_, short)| *short);
+        let is_whole = whole.less(line.size).map(|rest| whole = rest).is_some();
+        let short = line.short.as_ref().filter(|_| !is_whole).map(|(_, short)| *short);
+        let size = short.unwrap_or(line.size);
         if let Some(rest) = left.less(size + head) {
             (left, line.stays) = (rest, true);
-            line.is_short = line.short.is_some();
+            line.is_short = short.is_some();
             if let Some(is_headed) = is_headed.get_mut(line.section) {
                 *is_headed = true;
             }

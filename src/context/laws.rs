@@ -51,7 +51,9 @@ fn sections() -> impl Strategy<Value = Vec<Section>> {
                 (0, _) | (_, None) => {
                     sections.push(Section { heading: Some(piece), entries: Vec::new() });
                 }
-                (score, Some(last)) => last.entries.push(Entry { text: piece, score, short: None }),
+                (score, Some(last)) => {
+                    last.entries.push(Entry { text: piece, score, ..Entry::default() })
+                }
             }
         }
         sections

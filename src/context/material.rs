@@ -10,7 +10,7 @@ use crate::privacy::{Redacted, Woven};
 pub struct Entry {
     /// Text without a trailing line end.
     pub text: Redacted,
-    /// Text without its reason or repeats, for a part that has no room for all of its entries; `None` if it has none.
+    /// Text without its reason, for a part that has no room for all of its entries; `None` if it has none.
     pub short: Option<Redacted>,
     /// Search score; 0 without a query. Entries with higher scores are kept first, then earlier
     /// ones.
@@ -68,7 +68,7 @@ fn dialog(block: &Redacted) -> Vec<Section> {
     let mut lines = lines(block);
     let heading = (lines.len() > 1).then(|| lines.remove(0));
     let entries =
-        (1..).zip(lines).map(|(score, text)| Entry { text, score, short: None }).collect();
+        (1..).zip(lines).map(|(score, text)| Entry { text, score, ..Entry::default() }).collect();
     vec![Section { heading, entries }]
 }
 

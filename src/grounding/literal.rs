@@ -338,6 +338,7 @@ mod tests {
         );
         assert!(there("seven and a half tonnes", "7.5") && there("deux heures et demie", "2.5 h"));
         assert!(!there("siebeneinhalb", "8.5") && !there("anderthalb", "2.5"));
+        assert!(!there("two adults and a half-price child", "2.5 adults"));
         assert!(there("wait half a minute", "30 s") && there("after half an hour", "30 minutes"));
         assert!(there("one hundred twenty", "120") && there("three thousand rows", "3000 rows"));
         assert!(!there("wait half a minute", "45 s") && !there("it costs twelve", "12.50"));

@@ -22,7 +22,10 @@ const TIME_PHRASES: [(&str, i64); 6] = [
     ("viertel vor ", -15),
 ];
 /// Words behind a number that add a half, and such an end of a German number.
-const HALVES: [&str; 5] = [" and a half", " et demi", " y medi", " en een half", " e mezzo"];
+const HALVES: [&str; 9] = [
+    " and a half", " et demi", " et demie", " y medio", " y media", " en een half", " e mezzo",
+    " e mezza", " e meia",
+];
 const GERMAN_HALF: &str = "einhalb";
 /// Maximum number of words of one number.
 const WORDS_MAX: usize = 6;
@@ -77,14 +80,12 @@ impl SpokenNumbers {
         // A unit may stand between: `deux heures et demie`.
         let half_behind = |(value, place): &(f64, Range<usize>)| {
             let rest = &text[place.end..];
-            let unit = rest.trim_start_matches(' ').split(' ').next().unwrap_or_default();
-            let behind = [0, rest.len().min(1 + unit.len())].into_iter().find_map(|skipped| {
-                let half = HALVES
-                    .iter()
-                    .find(|half| rest.get(skipped..).is_some_and(|it| it.starts_with(**half)))?;
-                Some(skipped + half.len())
-            })?;
-            Some((value + 0.5, place.start..place.end + behind))
+            let word = rest.strip_prefix(' ').and_then(|rest| rest.split(' ').next());
+            let skipped = word.filter(|word| unit(word).is_some()).map_or(0, |word| word.len() + 1);
+            let ends = |rest: &str| !rest.starts_with(|it: char| it.is_alphanumeric() || it == '-');
+            let is_it = |half: &&&str| rest[skipped..].strip_prefix(**half).is_some_and(ends);
+            let half = HALVES.iter().find(is_it)?;
+            Some((value + 0.5, place.start..place.end + skipped + half.len()))
         };
         found.extend(found.iter().filter_map(half_behind).collect::<Vec<_>>());
         for (words, value) in FRACTION_PHRASES {

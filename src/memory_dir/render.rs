@@ -437,24 +437,23 @@ impl<'a> Placing<'a> {
         pages
     }
 
-    /// Those of the `newest` decisions for which their list has no room. What is past or only refuses something goes first.
-    /// Of the others, the newest half of the list stays; of the rest, those that were said again go last, and those that have
-    /// a record of their own go before those of people and before older ones.
+    /// Those of the `newest` decisions for which their list has no room. What is past goes first. Of the others, the newest
+    /// half of the list stays; of the rest, those that were said again go last, and those that have a record of their own
+    /// go before those of people and before older ones.
     fn overflow<'m>(&self, newest: impl Iterator<Item = &'m Memory>) -> BTreeSet<MemoryId> {
-        let is_over = |it: &&Memory| {
+        let is_past = |it: &&Memory| {
             let marks = self.marks.get(&it.id);
             marks.is_some_and(|marks| marks.iter().any(|mark| is_past_mark(mark)))
-                || wording::refuses(&it.words())
         };
-        let (over, mut current): (Vec<&Memory>, Vec<&Memory>) = newest.partition(is_over);
+        let (past, mut current): (Vec<&Memory>, Vec<&Memory>) = newest.partition(is_past);
         let mut older = current.split_off(current.len().min(DECISIONS.entries_max / 2));
         older.sort_by_cached_key(|it| {
             let has_record = self.names.records.contains_key(&it.id);
             let is_persons = it.confirmed || it.said_by == Speaker::Person;
             (it.sources.len() < 2, has_record, !is_persons)
         });
-        older.extend(over);
-        older.iter().skip(DECISIONS.entries_max.div_ceil(2)).map(|it| it.id).collect()
+        older.extend(past);
+        older.iter().skip(DECISIONS.entries_max - current.len()).map(|it| it.id).collect()
     }
 
     /// Text of a request in progress, and the digits of its tag.
@@ -866,16 +865,18 @@ pub(super) fn with_points(it: &Discussion) -> String {
     }
 }
 
-/// True if most words of `text` are in `other`; for a quotation, which may be in another language and begin with its
-/// speaker, one word.
+/// True if most words of `text` are in `other`; for a quotation, which may be in another language, one word, or two if it
+/// begins with its speaker.
 fn is_repeated(text: &str, other: &str) -> bool {
-    let (words, other) = (keys(text), keys(other));
+    let is_quotation = |text: &str| text.trim().starts_with(['"', '“', '„', '«']);
+    let speech = text
+        .split_once(": ")
+        .filter(|(by, said)| by.split(' ').count() <= SPEAKER_WORDS_MAX && is_quotation(said));
+    let (said, least) = speech.map_or((text, 1), |(_, said)| (said, 2));
+    let (words, other) = (keys(said), keys(other));
     let known = words.iter().filter(|word| other.contains(word)).count();
-    let speech = text.split_once(": ").filter(|(by, _)| by.split(' ').count() <= SPEAKER_WORDS_MAX);
-    let speech = speech.map_or(text, |(_, said)| said);
-    let is_quoted = speech.trim().starts_with(['"', '“', '„', '«']);
     let is_most = known as f64 >= REPEATED_SHARE * words.len() as f64;
-    known > 0 && (is_most || is_quoted)
+    known > 0 && is_most || known >= least && is_quotation(said)
 }
 
 /// Strips the punctuation at the end.

@@ -475,15 +475,18 @@ fn an_old_decision_that_was_said_again_stays_in_a_full_list_and_one_with_a_recor
     };
     let mut memories: Vec<Memory> = (0..80).map(of).collect();
     memories[0].sources.push(RecordId(Digest::of(&["again"])));
-    let refusal = decision("a yellow berth is refused", &[], "");
-    memories.push(memory("no", 90, refusal, Stage::Decided));
+    let over = decision("berth 79 is closed until 31 March", &[], "");
+    memories.push(memory("over", 79, over, Stage::Decided));
     let all = rendered(&memories, &[], &Files::new(), &Files::new());
     let lines = entries(&all.files, "active-context.md", "Recent Decisions");
     let has = |n: i64| lines.iter().any(|it| it.contains(&format!("berth {n} is blue")));
-    // The newest thirty, the one that was said again, and those without a record before those with one; no refusal.
+    // The newest thirty, the one that was said again, and those without a record before those with one.
     assert_eq!(lines.len(), 60);
     assert!((50..80).all(has) && has(0) && (1..50).filter(|n| n % 2 == 1).all(has));
-    assert!(has(48) && !has(2) && lines.iter().all(|it| !it.contains("yellow")));
+    assert!(has(48) && !has(2) && lines.iter().all(|it| !it.contains("closed")));
+    // While there is room, all stay.
+    let few = rendered(&memories[51..], &[], &Files::new(), &Files::new());
+    assert_eq!(entries(&few.files, "active-context.md", "Recent Decisions").len(), 30);
     assert!(all.files.contains_key("decisions/ADR-002-berth-2-is-blue.md"));
 }
 
@@ -1039,5 +1042,17 @@ proptest! {
         }
         prop_assert_eq!(&disk, &now.files);
         prop_assert_eq!(update(&now.files, &now, &disk, &gate()), Update::default());
+    }
+}
+
+#[test]
+fn a_quotation_that_repeats_the_decision_is_no_reason_whoever_said_it() {
+    for (what, why, is_shown) in [
+        ("The fee is never above 1.20", "Ann: \"3.5 percent, never above 1.20 of the fee\"", false),
+        ("Ann pays the rent", "Ann: \"the others are short of money\"", true),
+        ("Rent the hall in May", "Budget: \"June costs twice as much for the hall\"", true),
+        ("No forum", "Ann: they want a phone number", true),
+    ] {
+        assert_eq!(with_reason(what, why).contains('–'), is_shown, "{what} – {why}");
     }
 }

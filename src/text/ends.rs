@@ -60,6 +60,8 @@ const EVENT: [&str; 22] = [
     "sind", "findet", "bleibt", "raus", "est", "lieu", "es", "será", "lugar", "zijn", "plaats",
 ];
 const ON: [&str; 7] = ["on", "am", "den", "le", "el", "op", "de"];
+/// Words before those who take part, or what is taken along.
+const WITH: [&str; 5] = ["with", "mit", "avec", "con", "met"];
 /// Words between two days, and before a place.
 const AND: [&str; 5] = ["and", "und", "et", "y", "en"];
 const AT: [&str; 6] = ["in", "at", "im", "bei", "à", "en"];
@@ -68,19 +70,32 @@ const PLACE_WORDS_MAX: usize = 5;
 /// Words before the first and the last day of a time.
 const FROM: [&str; 6] = ["from", "vom", "von", "du", "del", "dal"];
 const TO: [&str; 7] = ["to", "until", "till", "bis", "au", "al", "through"];
+/// Those of them that are no hints of an end.
+const TO_HINTS: [&str; 3] = [" to ", " au ", " al "];
 /// Maximum number of words between them.
 const TIME_WORDS_MAX: usize = 4;
 /// Maximum length of a time that is not expected to come again each year, in days.
 const TIME_DAYS_MAX: i32 = 31;
+/// Length of a year without such a time and some weeks more.
+const YEAR_DAYS: i32 = 300;
 /// Words behind an hour, and words for one.
-const OF_HOUR: [&str; 12] = [
-    "o'clock", "o’clock", "uhr", "h", "uur", "heures", "horas", "noon", "midday", "mittag", "midi",
-    "mediodía",
+const OF_HOUR: [&str; 13] = [
+    "o'clock", "o’clock", "uhr", "h", "uur", "heures", "horas", "pm", "noon", "midday", "mittag",
+    "midi", "mediodía",
 ];
-/// Verbs of texts whose new state lasts, although they name the hour at which it begins.
-const LASTING: [&str; 14] = [
-    "moves", "move", "switch", "switches", "becomes", "replaces", "changes", "rises", "applies",
-    "gilt", "steigt", "wechselt", "passe", "cambia",
+/// Appointments, and verbs of those who come.
+const APPOINTMENTS: [&str; 36] = [
+    "visit", "visits", "call", "meeting", "workshop", "training", "inspection", "appointment",
+    "tour", "tasting", "interview", "rehearsal", "besuch", "termin", "treffen", "schulung",
+    "begehung", "führung", "abnahme", "probe", "anruf", "visite", "réunion", "formation", "visita",
+    "reunión", "cita", "afspraak", "bezoek", "vergadering", "comes", "arrives", "kommt", "vient",
+    "viene", "komt",
+];
+/// Words of an absence, or of what is closed or stands in for the time.
+const AWAY: [&str; 22] = [
+    "away", "off", "absent", "leave", "holiday", "vacation", "closed", "answers", "covers", "weg",
+    "abwesend", "geschlossen", "urlaub", "ferien", "vertretung", "vertritt", "absente", "congé",
+    "fermé", "fermée", "vacaciones", "cerrado",
 ];
 /// Maximum number of words between a day and its hour.
 const HOUR_WORDS_MAX: usize = 6;
@@ -127,16 +142,20 @@ pub(crate) fn decided_day(claim: &Claim, at: Option<Timestamp>) -> Option<Date> 
 /// Day of the event that the whole of `text`, said on `said`, is about. `None` for what recurs, for several days and for
 /// text with another clause.
 fn event_day(text: &str, said: Date) -> Option<Date> {
-    let text = text.to_lowercase();
-    if !text.contains(is_digit) && !NEXT.iter().any(|it| text.contains(it)) {
+    let is_next = || NEXT.iter().chain(&TOMORROW).any(|it| text.contains(it));
+    if !text.contains(is_digit) && !is_next() {
         return None;
     }
+    let text = text.to_lowercase();
     let words = last_of_days(bare(text.split_whitespace()));
     let is_dotted = |it: &str| it.starts_with(is_digit) && it.trim_end_matches('.').contains('.');
     let is_date =
         |it: &&&str| index(&MONTHS, it).is_some() || it.parse::<Date>().is_ok() || is_dotted(it);
-    let excluding = [&EACH[..], &FROM_THEN, &UNTIL, &OF_A_PART, &NO_EVENT];
+    let excluding = [&EACH[..], &FROM_THEN, &UNTIL, &NO_EVENT];
+    // `With recipes 9, 33 and 62` is no other clause.
+    let mut clause = words.iter().take_while(|it| !WITH.contains(it));
     if excluding.iter().any(|of| words.iter().any(|it| of.contains(it)))
+        || clause.any(|it| OF_A_PART.contains(it))
         || words.iter().filter(is_date).count() > 1
         || text.split_whitespace().rev().skip(1).any(ends_sentence)
     {
@@ -146,19 +165,12 @@ fn event_day(text: &str, said: Date) -> Option<Date> {
     let is_before = |it: &&str| ON.contains(it) || ARTICLES.contains(it) || is_weekday(it);
     let day_behind = |at: usize| {
         let rest = behind_place(words.get(at + 1..)?);
-        if let Some(day) = rest.iter().position(|it| !is_before(it) || is_weekday(it)) {
-            let is_of_week = |it: &str| WEEK.contains(&it.trim_end_matches('.'));
-            match rest[day..] {
-                [next, weekday, ..] if NEXT.contains(&next) && is_weekday(&weekday) => {
-                    return date_at(&rest[day..], said);
-                }
-                [weekday, next, week, ..]
-                    if is_weekday(&weekday) && NEXT.contains(&next) && is_of_week(week) =>
-                {
-                    return date_at(&rest[day..], said);
-                }
-                _ => {}
-            }
+        let day = rest.iter().position(|it| !is_before(it) || is_weekday(it))?;
+        let (first, second) = (rest.get(day)?, rest.get(day + 1).copied().unwrap_or_default());
+        let is_one = NEXT.contains(first) && is_weekday(&second)
+            || is_weekday(first) && NEXT.contains(&second);
+        if is_one && text.contains(&format!("{first} {second}")) {
+            return date_at(&rest[day..], said);
         }
         let (before, rest) = rest.split_at(rest.iter().take_while(|it| is_before(it)).count());
         let first = rest.first()?;
@@ -191,11 +203,11 @@ fn event_day(text: &str, said: Date) -> Option<Date> {
 fn last_of_days(words: Vec<&str>) -> Vec<&str> {
     let is_number = |at: usize| words.get(at).is_some_and(|it| number(it).is_some());
     let is_and = |at: usize| words.get(at).is_some_and(|it| AND.contains(it));
-    let is_first = |at: usize| {
-        is_number(at) && is_and(at + 1) && is_number(at + 2)
-            || at > 0 && is_number(at - 1) && is_and(at) && is_number(at + 1)
-    };
-    (0..words.len()).filter(|at| !is_first(*at)).map(|at| words[at]).collect()
+    let is_month = |at: usize| words.get(at).is_some_and(|it| index(&MONTHS, it).is_some());
+    let is_first =
+        |at: usize| is_number(at) && is_and(at + 1) && is_number(at + 2) && is_month(at + 3);
+    let is_left_out = |at: usize| is_first(at) || at > 0 && is_first(at - 1);
+    (0..words.len()).filter(|at| !is_left_out(*at)).map(|at| words[at]).collect()
 }
 
 /// What follows the place of an event: `on 3 September` of `in the hall on 3 September`.
@@ -205,27 +217,29 @@ fn behind_place<'w, 't>(words: &'w [&'t str]) -> &'w [&'t str] {
     &words[on.unwrap_or(0)..]
 }
 
-/// The day of an appointment, which has an hour, and the place of the word before it: `training at the depot on the 10th at
-/// 15:00`.
+/// The day of an appointment that has an hour or is tomorrow, and the place of the word before it: `training at the depot on
+/// the 10th at 15:00`.
 fn appointed(words: &[&str], said: Date) -> Option<(usize, Date)> {
     let is_hour = |it: &str| {
         let (hour, minute) = it.split_once([':', 'h']).unwrap_or_default();
         let is_clock = |part: &str| part.chars().all(is_digit);
         OF_HOUR.contains(&it) || !hour.is_empty() && is_clock(hour) && is_clock(minute)
     };
-    if words.iter().any(|it| LASTING.contains(it)) {
-        return None;
-    }
-    let dated = |at: usize| {
-        let rest = words.get(at + 1..)?;
-        let is_before = |it: &&&str| ARTICLES.contains(*it) || index(&WEEKDAYS, it).is_some();
-        let rest = rest.get(rest.iter().take_while(is_before).count()..)?;
+    let day_of = |at: usize| {
+        let (before, rest) = (words.get(..at)?, words.get(at + 1..)?);
+        before.iter().any(|it| APPOINTMENTS.contains(it)).then_some(())?;
+        if TOMORROW.contains(&words[at]) {
+            // Not `am Morgen`.
+            let is_morning = before.last().is_some_and(|it| ON.contains(it));
+            return (!is_morning).then(|| Some((at, said.tomorrow().ok()?)))?;
+        }
+        let rest = dated(rest);
         let mut hours = rest.iter().skip(1).take(HOUR_WORDS_MAX);
         let first = rest.first().filter(|_| hours.any(|it| is_hour(it)))?;
         Some((at, date_at(rest, said).or_else(|| day_at(first, said))?))
     };
-    let mut before = (0..words.len()).filter(|at| ON.contains(&words[*at]));
-    before.find_map(dated)
+    let is_before_day = |at: &usize| ON.contains(&words[*at]) || TOMORROW.contains(&words[*at]);
+    (0..words.len()).filter(is_before_day).find_map(day_of)
 }
 
 fn is_digit(letter: char) -> bool {
@@ -253,14 +267,16 @@ fn bare<'t>(words: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
 /// end of a part.
 fn named_end(text: &str, said: Date) -> Option<Date> {
     let is_hinted = HINTS.iter().any(|hint| text.contains(hint));
-    if !is_hinted && !text.contains(is_digit) {
+    let is_span = || TO_HINTS.iter().any(|hint| text.contains(hint));
+    if !is_hinted && !(text.contains(is_digit) && is_span()) {
         return None;
     }
     let text = text.to_lowercase().replace(INCLUDING, THROUGH);
     let marked: Vec<&str> = text.split_whitespace().collect();
     let words = bare(marked.iter().copied());
-    let goes_on = marked.iter().rev().skip(1).any(|it| ends_sentence(it));
-    if let Some(end) = time_end(&words, said).filter(|_| !goes_on) {
+    let is_one_clause =
+        !marked.iter().rev().skip(1).any(|it| it.ends_with([',', ';', ':', ')', '–']));
+    if let Some(end) = absence_end(&words, said).filter(|_| is_one_clause) {
         return Some(end);
     }
     if !is_hinted {
@@ -303,28 +319,37 @@ fn named_end(text: &str, said: Date) -> Option<Date> {
     end.or_else(|| until.and_then(|_| day_at(word, said))).filter(|end| said <= *end)
 }
 
-/// Last day of a short time: `from 3 to 14 August`, `from the 10th to the 21st`.
-fn time_end(words: &[&str], said: Date) -> Option<Date> {
-    if words.iter().any(|it| EACH.contains(it) || FROM_THEN.contains(it)) {
+/// Last day of a short absence with which the text ends: `closed from 3 to 14 August`.
+fn absence_end(words: &[&str], said: Date) -> Option<Date> {
+    let from = words.iter().rposition(|it| FROM.contains(it))?;
+    let (before, rest) = (words.get(..from)?, words.get(from + 1..)?);
+    let excluding = [&EACH[..], &FROM_THEN, &OF_A_PART];
+    if !before.iter().any(|it| AWAY.contains(it))
+        || excluding.iter().any(|of| before.iter().any(|it| of.contains(it)))
+    {
         return None;
     }
-    let from = words.iter().position(|it| FROM.contains(it))?;
-    let rest = words.get(from + 1..)?;
     let to = rest.iter().position(|it| TO.contains(it)).filter(|to| *to <= TIME_WORDS_MAX)?;
-    let without = |words: &'_ [&str]| {
-        let is_before = |it: &&str| ARTICLES.contains(it) || index(&WEEKDAYS, it).is_some();
-        words.iter().take_while(|it| is_before(it)).count()
+    let (first, last) = (dated(rest.get(..to)?), dated(rest.get(to + 1..)?));
+    // A day, a month, and perhaps a year.
+    let is_day = matches!(last, [_, month] | [_, month, _] if index(&MONTHS, month).is_some());
+    let end = date_at(last, said).filter(|_| is_day)?;
+    let day = i8::try_from(number(first.first()?)?).ok()?;
+    let month = first.get(1).and_then(|it| index(&MONTHS, it));
+    let is_begin = |it: &Date| {
+        let is_month = month.is_none_or(|month| usize::try_from(it.month()) == Ok(month + 1));
+        it.day() == day && is_month
     };
-    let (first, last) = (rest.get(without(rest)..to)?, rest.get(to + 1..)?);
-    let last = last.get(without(last)..)?;
-    let end = date_at(last, said).or_else(|| day_at(last.first()?, said))?;
-    let begin = date_at(first, said).or_else(|| {
-        let day = i8::try_from(number(first.first()?)?).ok()?;
-        let of = |month: Date| Date::new(month.year(), month.month(), day).ok();
-        of(end).filter(|it| *it <= end).or_else(|| of(end.checked_sub(1.month()).ok()?))
-    })?;
-    let days = (end - begin).get_days();
-    ((0..=TIME_DAYS_MAX).contains(&days)).then_some(end)
+    let mut days = (0..=TIME_DAYS_MAX).map_while(|days| end.checked_sub(days.days()).ok());
+    // One that is over would be that of the next year.
+    let is_near = end <= said.checked_add(YEAR_DAYS.days()).ok()?;
+    (is_near && said <= end && days.any(|it| is_begin(&it))).then_some(end)
+}
+
+/// The words from a date on.
+fn dated<'w, 't>(words: &'w [&'t str]) -> &'w [&'t str] {
+    let is_before = |it: &&&str| ARTICLES.contains(*it) || index(&WEEKDAYS, it).is_some();
+    &words[words.iter().take_while(is_before).count()..]
 }
 
 /// Last day of the month with which `words` begin, or its end.
@@ -486,14 +511,27 @@ mod tests {
             ("Solo lectura hasta fin de mes", Some((2026, 8, 31))),
             ("No deploys until Friday, next window is Monday", Some((2026, 8, 28))),
             ("Ben answers the mail from 3 to 14 September", Some((2026, 9, 14))),
-            ("Ann is away from the 10th to the 21st", Some((2026, 9, 21))),
-            ("Vertretung vom 28. September bis 2. Oktober durch Ben", Some((2026, 10, 2))),
+            ("Ann is away from 20 August to 14 September", Some((2026, 9, 14))),
+            ("Ann is away from 3 to 14 August", None),
+            ("Ann is away from 1 January to 14 September", None),
+            ("Orders from 3 to 14 September get 10 % off", None),
+            ("Logs from 3 to 14 September are kept for two years", None),
+            ("The meeting is moved from 3 to 14 September", None),
+            ("Children from 6 to 12 may use the pool alone", None),
+            ("Vertretung durch Ben vom 28. September bis 2. Oktober", Some((2026, 10, 2))),
             ("Fermé du 3 au 14 septembre", Some((2026, 9, 14))),
             ("The garden is open from 1 May to 30 September", None),
             ("The price rises from 10 to 12 euros", None),
             ("The limit goes from 10 to 12", None),
             ("Closed from 3 to 14 September every year", None),
             ("Closed from 3 to 14 September; orders are free", None),
+            ("The office stays open, the depot is closed from 3 to 14 September", None),
+            ("Ann does the books and Ben answers the mail from 3 to 14 September", None),
+            ("The rate is 90 from 1 to 15 September and 120 otherwise", None),
+            ("The baseline is the traffic from 3 to 14 August 2026", None),
+            ("Upgrade Django from 4.1.13 to 4.2.13", None),
+            ("Pay day moves from 25 to 28 September", None),
+            ("Entries are open from the 1st to the 10th", None),
         ]);
     }
 
@@ -516,13 +554,17 @@ mod tests {
         of_day("Training at the depot on the 10th at 15 h, Ben goes", 9, 10);
         of_day("The next count is on Wednesday next week, Ben does it", 9, 2);
         of_day("Die Begehung ist nächsten Freitag", 9, 4);
-        of_day("Ann is in Brno on 2 and 3 September for the press check, train 6:12", 9, 3);
+        of_day("La réunion est vendredi prochain", 9, 4);
         of_day(
-            "The hall opens its sale on Saturday 3 October at ten o'clock, Ben is watching it",
+            "The tasting is on Saturday 3 October at four o'clock, with recipes 9, 33 and 62",
             10,
             3,
         );
-        of_day("Ann goes to the depot on 9 November, eleven o'clock, for a workshop", 11, 9);
+        of_day("Workshop in the reading room tomorrow, 28 August", 8, 28);
+        of_day("Der Gutachter kommt morgen", 8, 28);
+        of_day("Ann is in Brno on 2 and 3 September for the press check, train 6:12", 9, 3);
+        of_day("A tour of the hall on Saturday 3 October at ten o'clock, Ben is there", 10, 3);
+        of_day("Ann's visit to the depot on 9 November, eleven o'clock", 11, 9);
         of_day("Begehung mit dem Gutachter am 3. Oktober um 14:30", 10, 3);
         of_day("Visite du dépôt le 3 octobre à 14h30", 10, 3);
         for text in [
@@ -553,7 +595,16 @@ mod tests {
             "La fête est le 3 octobre tous les ans",
             "The annual report is due on 31 March",
             "Training at the depot on the 10th, Ben goes",
-            "The depot moves to the new site on 3 October at 15:00",
+            "Ben takes over the phone on 1 December at 9:00",
+            "The old API goes offline on 3 October at 15:00",
+            "Payroll runs on the 25th at 18:00",
+            "Meetings are on the 1st and 15th at 10:00",
+            "The tasting is on 3 October and the menu stays with recipe 9",
+            "Die Abnahme ist am Morgen",
+            "No deploys tomorrow",
+            "Plan B is next, Monday is for testing",
+            "Contract with Weber signed on 20 August at 15:00",
+            "The lift on the 4th floor closes at 22:00",
             "Backups run every night at 15:00, the next one on 3 October",
             "The report comes on Friday at 15:00",
         ] {

@@ -127,10 +127,14 @@ fn forbids(text: &str) -> bool {
     })
 }
 
-/// True if a decision only refuses something.
-pub(crate) fn refuses(decision: &str) -> bool {
-    let text = folded(decision);
-    list("refuses").iter().any(|words| has_words(&text, words))
+/// True if a text begins with an exception or a condition.
+pub(crate) fn begins_with_exception(text: &str) -> bool {
+    let text = folded(text);
+    split(&text).first().is_some_and(|first| {
+        list("unless").contains(first)
+            || list("excepts").contains(first)
+            || list("only").contains(first)
+    })
 }
 
 /// True if a folded text begins by accepting something, or soon does.
@@ -340,6 +344,7 @@ mod tests {
         ] {
             assert!(!is_rule("not deployed on Tuesday; Thursday instead", reason), "{reason}");
         }
+        assert!(!is_rule("the insurance is with Hiscox", "Ann: The policy is Hiscox, number 7"));
     }
 
     #[track_caller]
