@@ -195,13 +195,9 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             });
             let order = link.order(order);
             let verdict = view.verdicts.get(new.record.id, memory.id);
-            if let (Claim::Discussion(asked), ClaimKind::Request, None) =
-                (&new.record.claim, kind, verdict)
-            {
-                // By words, only the very question is answered.
-                let answer = link.found_out().filter(|_| is_to_find_out(&memory.claim, asked));
-                let found = answer.and_then(|it| link.follow(Some(it), true, order, false));
-                all.effects.extend(found.and_then(Result::ok));
+            let is_question = new.subject.search.kind == ClaimKind::Discussion;
+            if is_question && *kind == ClaimKind::Request && verdict.is_none() {
+                all.effects.extend(link.answered(order));
                 continue;
             }
             let is_granted = is_together && link.is_granted(&subject);
@@ -729,6 +725,13 @@ impl<'a> Link<'a> {
             }
             _ => None,
         }
+    }
+
+    /// Effect of a settled question on the wish to find out just that. By words, no other question is answered.
+    fn answered(&self, order: Order) -> Option<Effect> {
+        let Claim::Discussion(question) = &self.new.record.claim else { return None };
+        let answer = self.found_out().filter(|_| is_to_find_out(&self.memory.claim, question))?;
+        self.follow(Some(answer), true, order, false)?.ok()
     }
 
     /// Consequence of a decision that a model found to end what a successful attempt left behind, or to give up what a

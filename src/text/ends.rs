@@ -268,7 +268,7 @@ fn bare<'t>(words: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
 fn named_end(text: &str, said: Date) -> Option<Date> {
     let is_hinted = HINTS.iter().any(|hint| text.contains(hint));
     let is_span = || TO_HINTS.iter().any(|hint| text.contains(hint));
-    if !is_hinted && !(text.contains(is_digit) && is_span()) {
+    if !(is_hinted || text.contains(is_digit) && is_span()) {
         return None;
     }
     let text = text.to_lowercase().replace(INCLUDING, THROUGH);
