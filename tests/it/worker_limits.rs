@@ -13,7 +13,7 @@ const TALKS: usize = 10;
 /// reserved, so the cap is the smallest of some under which a call is made at all.
 #[track_caller]
 fn waits_at(key: &str, per_token: f64) {
-    let begun = (10..60).any(|hundreds| {
+    let begun = (45..80).any(|hundreds| {
         let cap = f64::from(hundreds * 100) * per_token;
         let cap = if per_token < 1.0 { cap.to_string() } else { format!("{cap:.0}") };
         waits_at_cap(key, &cap)
