@@ -128,12 +128,12 @@ fn choose(lines: &mut [EntryLine<'_>], sections: &[Section], room: Size) {
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by_key(|at| Reverse(lines.get(*at).map(|line| line.score)));
     let mut is_headed = vec![false; sections.len()];
-    let mut whole = left.percent(WHOLE_PERCENT);
+    let mut whole_room = left.percent(WHOLE_PERCENT);
     for at in &order {
         let Some(line) = lines.get_mut(*at) else { continue };
         let is_new = is_headed.get(line.section) == Some(&false);
         let head = if is_new { heading(line.section) } else { Size::default() };
-        let is_whole = whole.less(line.size).map(|rest| whole = rest).is_some();
+        let is_whole = whole_room.less(line.size).map(|rest| whole_room = rest).is_some();
         let short = line.short.as_ref().filter(|_| !is_whole).map(|(_, short)| *short);
         let size = short.unwrap_or(line.size);
         if let Some(rest) = left.less(size + head) {

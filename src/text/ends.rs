@@ -72,12 +72,12 @@ const FROM: [&str; 6] = ["from", "vom", "von", "du", "del", "dal"];
 const TO: [&str; 7] = ["to", "until", "till", "bis", "au", "al", "through"];
 /// Those of them that are no hints of an end.
 const TO_HINTS: [&str; 3] = [" to ", " au ", " al "];
-/// Maximum number of words between them.
+/// Maximum number of words between the first and the last day.
 const TIME_WORDS_MAX: usize = 4;
-/// Maximum length of a time that is not expected to come again each year, in days.
+/// Maximum length of an absence, in days: a longer one may come again each year.
 const TIME_DAYS_MAX: i32 = 31;
-/// Length of a year without such a time and some weeks more.
-const YEAR_DAYS: i32 = 300;
+/// Maximum time from a text to the end that it names, in days: a day that is just over would be read as that of the next year.
+const END_DAYS_MAX: i32 = 300;
 /// Words behind an hour, and words for one.
 const OF_HOUR: [&str; 13] = [
     "o'clock", "o’clock", "uhr", "h", "uur", "heures", "horas", "pm", "noon", "midday", "mittag",
@@ -210,7 +210,7 @@ fn last_of_days(words: Vec<&str>) -> Vec<&str> {
     (0..words.len()).filter(|at| !is_left_out(*at)).map(|at| words[at]).collect()
 }
 
-/// What follows the place of an event: `on 3 September` of `in the hall on 3 September`.
+/// Words behind the place of an event: `on 3 September` of `in the hall on 3 September`.
 fn behind_place<'w, 't>(words: &'w [&'t str]) -> &'w [&'t str] {
     let is_at = words.first().is_some_and(|it| AT.contains(it));
     let on = words.iter().take(PLACE_WORDS_MAX).position(|it| ON.contains(it)).filter(|_| is_at);
@@ -218,7 +218,7 @@ fn behind_place<'w, 't>(words: &'w [&'t str]) -> &'w [&'t str] {
 }
 
 /// The day of an appointment that has an hour or is tomorrow, and the place of the word before it: `training at the depot on
-/// the 10th at 15:00`.
+/// 10 October at 15:00`.
 fn appointed(words: &[&str], said: Date) -> Option<(usize, Date)> {
     let is_hour = |it: &str| {
         let (hour, minute) = it.split_once([':', 'h']).unwrap_or_default();
@@ -235,8 +235,8 @@ fn appointed(words: &[&str], said: Date) -> Option<(usize, Date)> {
         }
         let rest = dated(rest);
         let mut hours = rest.iter().skip(1).take(HOUR_WORDS_MAX);
-        let first = rest.first().filter(|_| hours.any(|it| is_hour(it)))?;
-        Some((at, date_at(rest, said).or_else(|| day_at(first, said))?))
+        // The 10th alone may be that of each month.
+        hours.any(|it| is_hour(it)).then(|| Some((at, date_at(rest, said)?)))?
     };
     let is_before_day = |at: &usize| ON.contains(&words[*at]) || TOMORROW.contains(&words[*at]);
     (0..words.len()).filter(is_before_day).find_map(day_of)
@@ -341,8 +341,7 @@ fn absence_end(words: &[&str], said: Date) -> Option<Date> {
         it.day() == day && is_month
     };
     let mut days = (0..=TIME_DAYS_MAX).map_while(|days| end.checked_sub(days.days()).ok());
-    // One that is over would be that of the next year.
-    let is_near = end <= said.checked_add(YEAR_DAYS.days()).ok()?;
+    let is_near = end <= said.checked_add(END_DAYS_MAX.days()).ok()?;
     (is_near && said <= end && days.any(|it| is_begin(&it))).then_some(end)
 }
 
@@ -551,7 +550,7 @@ mod tests {
         of_day("La fête a lieu le samedi 3 octobre", 10, 3);
         of_day("Die Feier ist am 3.10.", 10, 3);
         of_day("The fair is on 2026-10-03.", 10, 3);
-        of_day("Training at the depot on the 10th at 15 h, Ben goes", 9, 10);
+        of_day("Training at the depot on 10 September at 15 h, Ben goes", 9, 10);
         of_day("The next count is on Wednesday next week, Ben does it", 9, 2);
         of_day("Die Begehung ist nächsten Freitag", 9, 4);
         of_day("La réunion est vendredi prochain", 9, 4);
@@ -594,7 +593,8 @@ mod tests {
             "The contract start is 1 December",
             "La fête est le 3 octobre tous les ans",
             "The annual report is due on 31 March",
-            "Training at the depot on the 10th, Ben goes",
+            "Training at the depot on 10 September, Ben goes",
+            "The cleaner comes on the 10th at 15:00",
             "Ben takes over the phone on 1 December at 9:00",
             "The old API goes offline on 3 October at 15:00",
             "Payroll runs on the 25th at 18:00",

@@ -130,11 +130,8 @@ fn forbids(text: &str) -> bool {
 /// True if a text begins with an exception or a condition.
 pub(crate) fn begins_with_exception(text: &str) -> bool {
     let text = folded(text);
-    split(&text).first().is_some_and(|first| {
-        list("unless").contains(first)
-            || list("excepts").contains(first)
-            || list("only").contains(first)
-    })
+    let lists = ["unless", "excepts", "only"].map(list);
+    split(&text).first().is_some_and(|first| lists.iter().any(|list| list.contains(first)))
 }
 
 /// True if a folded text begins by accepting something, or soon does.
