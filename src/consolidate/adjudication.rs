@@ -2,9 +2,10 @@
 //! for every change, is checked; forged, missing or unproven answers are asked for again, then left open.
 
 use super::answer::{Answer, Judgement, SCHEMA_VERSION, tool};
-use super::candidates::Memories;
+use super::candidates::{Index, Memories};
 use super::incoming::said_by;
 use super::phrases::says_no;
+use super::subject::SearchKeys;
 use super::verdict::{NearbyStatement, OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryMap,
@@ -20,17 +21,21 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const BATCH_RECORDS_MAX: usize = 24;
+const BATCH_RECORDS_MAX: usize = 28;
 /// Maximum size of the records and memories of one batch; with more, models skip some.
-const BATCH_TOKENS_MAX: Tokens = 9_000;
+const BATCH_TOKENS_MAX: Tokens = 12_000;
+/// Size of its records from which it takes no more; the rest is for a last record and for further memories.
+const FULL_TOKENS: Tokens = 6_000;
 /// Maximum size of one record or memory as shown; a longer one is left out.
 const SHOWN_BYTES_MAX: usize = 6_000;
-/// Maximum length of an answer: two dozen entries with evidence, and room to spare.
+/// Maximum length of an answer: thirty entries with evidence, and room to spare.
 const REPLY_TOKENS_DEFAULT: u32 = 4_000;
 /// Maximum number of memories that a batch shows beside those found by words, their tokens, and letters of each.
-const FURTHER_MAX: usize = 120;
-const FURTHER_TOKENS_MAX: Tokens = 3_000;
+const FURTHER_MAX: usize = 160;
+const FURTHER_TOKENS_MAX: Tokens = 5_000;
 const FURTHER_LETTERS_MAX: usize = 120;
+/// Number of them per record that come first because they share most words with it.
+const FURTHER_NEAREST: usize = 4;
 /// Maximum records of one memory under which an answer is filed. The first ones determined its
 /// words; a stored memory that loses one of them changes, and the answer is dropped.
 const SOURCES_MAX: usize = 64;
@@ -321,7 +326,7 @@ impl PairBatch {
             let mut draft = Draft::default();
             records.iter().for_each(|it| draft.add(it.offer.clone()));
             // The model has no room for more.
-            draft.finish(&[])
+            draft.finish(&Further::default())
         };
         Some([half(first)?, half(second)?])
     }
@@ -375,8 +380,8 @@ impl Undecided<'_> {
     ) -> Vec<PairBatch> {
         let (mut batches, mut draft) = (Vec::new(), Draft::default());
         let after = self.plan.after();
-        let further = self.further(&after);
-        for (record, own, targets) in self.offers(&after, &further) {
+        let further = Further::of(self.further(&after));
+        for (record, own, targets) in self.offers(&after, &further.newest) {
             if draft.is_full() {
                 batches.extend(std::mem::take(&mut draft).finish(&further));
             }
@@ -445,6 +450,21 @@ impl Undecided<'_> {
     }
 }
 
+/// Active memories, newest first, and their words.
+#[derive(Default)]
+struct Further<'a> {
+    newest: Vec<&'a Memory>,
+    index: Index,
+}
+
+impl<'a> Further<'a> {
+    fn of(newest: Vec<&'a Memory>) -> Further<'a> {
+        let mut index = Index::default();
+        newest.iter().for_each(|it| index.insert(it.id, &SearchKeys::of(&it.current_claim())));
+        Further { newest, index }
+    }
+}
+
 /// A record or memory as a model sees it. A memory that was not found by words has only its headline.
 #[derive(Default, Serialize)]
 struct ShownLine<'a> {
@@ -465,7 +485,7 @@ struct ShownLine<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     words: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    beside: Vec<String>,
+    beside: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     may_touch: Option<Vec<&'a str>>,
 }
@@ -476,12 +496,18 @@ impl<'a> ShownLine<'a> {
         ShownLine { id, kind: kind.name(), day, ..ShownLine::default() }
     }
 
-    fn of_memory(id: &'a str, memory: &'a Memory, of: Option<String>) -> ShownLine<'a> {
+    /// Has no claim if it is that of the record of the batch that the memory was made of, which has this index.
+    fn of_memory(
+        id: &'a str,
+        memory: &'a Memory,
+        made_of: Option<(usize, &Record)>,
+    ) -> ShownLine<'a> {
+        let claim = memory.current_claim();
         ShownLine {
             by: Some(memory.said_by),
-            claim: Some(memory.current_claim()),
+            claim: Some(claim).filter(|it| made_of.is_none_or(|(_, of)| of.claim != **it)),
             stage: Some(memory.stage.name()),
-            of,
+            of: made_of.map(|(at, _)| format!("R{}", at + 1)),
             ..ShownLine::new(id, memory.claim.kind(), memory.valid_from)
         }
     }
@@ -501,6 +527,13 @@ impl<'a> ShownLine<'a> {
     }
 }
 
+/// A message as a model sees it.
+#[derive(Serialize)]
+struct ShownMessage<'a> {
+    id: &'a str,
+    said: &'a str,
+}
+
 /// Words of a memory that is shown in short.
 fn shown_words(memory: &Memory) -> &str {
     truncate::letters(memory.words(), FURTHER_LETTERS_MAX)
@@ -515,6 +548,8 @@ fn shown_line(shown: &impl Serialize) -> Option<String> {
 struct Draft {
     records: Vec<OfferedRecord>,
     shown: BTreeMap<MemoryId, String>,
+    /// Messages, behind their speakers, with their short ids.
+    said: BTreeMap<String, String>,
     texts: ShownTexts,
     about: BTreeSet<Digest>,
     text: String,
@@ -523,14 +558,26 @@ struct Draft {
 
 impl Draft {
     fn is_full(&self) -> bool {
-        // The rest is for a last record and for the further memories.
-        self.records.len() == BATCH_RECORDS_MAX || self.tokens > BATCH_TOKENS_MAX / 5 * 3
+        self.records.len() == BATCH_RECORDS_MAX || self.tokens > FULL_TOKENS
     }
 
     fn push(&mut self, line: &str) {
         self.tokens = self.tokens.saturating_add(estimate_tokens(line));
         self.text.push_str(line);
         self.text.push('\n');
+    }
+
+    /// Shows a message, unless it is shown already, and returns its short id.
+    fn hear(&mut self, statement: &NearbyStatement) -> String {
+        let said = format!("{}: {}", statement.speaker.name(), statement.words.as_str());
+        if let Some(id) = self.said.get(&said) {
+            return id.clone();
+        }
+        let id = format!("S{}", self.said.len() + 1);
+        let line = shown_line(&ShownMessage { id: &id, said: &said });
+        line.iter().for_each(|line| self.push(line));
+        self.said.insert(said, id.clone());
+        id
     }
 
     fn note(&mut self, memory: &Memory, texts: Vec<String>) {
@@ -550,18 +597,19 @@ impl Draft {
             }
             let id = format!("M{}", self.shown.len() + fresh.len() + 1);
             let of = self.records.iter().position(|it| it.offer.own == Some(memory.id));
-            let of = of.map(|at| format!("R{}", at + 1));
-            let Some(line) = shown_line(&ShownLine::of_memory(&id, memory, of)) else { continue };
+            let made_of = of.and_then(|at| Some((at, &self.records.get(at)?.offer.record)));
+            let line = shown_line(&ShownLine::of_memory(&id, memory, made_of));
+            let Some(line) = line else { continue };
             lines.push(line);
             fresh.push((memory.id, id.clone()));
             targets.push((id, memory.id));
         }
-        let said = |it: &NearbyStatement| format!("{}: {}", it.speaker.name(), it.words.as_str());
+        let messages: Vec<String> = beside.iter().map(|it| self.hear(it)).collect();
         let shown = ShownLine {
             by: Some(said_by(record)),
             claim: Some(Cow::Borrowed(&record.claim)),
             words: record.evidence.iter().map(|it| it.words.as_str()).collect(),
-            beside: beside.iter().map(said).collect(),
+            beside: messages.iter().map(String::as_str).collect(),
             may_touch: Some(targets.iter().map(|(id, _)| id.as_str()).collect()),
             ..ShownLine::new(&short, record.claim.kind(), record.provenance.at)
         };
@@ -580,25 +628,30 @@ impl Draft {
     }
 
     /// Adds lines of those `further` memories that are not shown yet, neither as a memory nor as a record, and not newer
-    /// than the new records: those that are open first, then decisions, each the newest first. Nothing more happens to
-    /// a wish that was fulfilled.
-    fn finish(mut self, further: &[&Memory]) -> Option<PairBatch> {
+    /// than the new records: those nearest to them first, then those that are open, then decisions, each the newest
+    /// first. Nothing more happens to a wish that was fulfilled.
+    fn finish(mut self, further: &Further<'_>) -> Option<PairBatch> {
         let new = self.records.iter().map(|it| &it.offer).filter(|it| it.own.is_some());
         let latest = new.clone().map(|it| it.record.provenance.at).max();
         let own: BTreeSet<MemoryId> = new.filter_map(|it| it.own).collect();
         let newer = match latest {
-            None => further.len(),
+            None => further.newest.len(),
             Some(None) => 0,
-            Some(at) => further.partition_point(|it| it.valid_from > at),
+            Some(at) => further.newest.partition_point(|it| it.valid_from > at),
         };
-        let older = further.iter().copied().skip(newer).filter(|it| !own.contains(&it.id));
-        let mut older: Vec<&Memory> = older.filter(|it| !it.is_fulfilled()).collect();
-        older.sort_by_key(|it| (!it.is_open(), it.claim.kind() != ClaimKind::Decision));
+        let older = further.newest.iter().copied().skip(newer);
+        let shown = |it: &&Memory| own.contains(&it.id) || self.shown.contains_key(&it.id);
+        let older = older.filter(|it| !shown(it) && !it.is_fulfilled());
+        let mut older: Vec<&Memory> = older.collect();
+        let ids: BTreeSet<MemoryId> = older.iter().map(|it| it.id).collect();
+        let searches = self.records.iter().map(|it| SearchKeys::of(&it.offer.record.claim));
+        let near: BTreeSet<MemoryId> =
+            searches.flat_map(|it| further.index.nearest(&it, &ids, FURTHER_NEAREST)).collect();
+        older.sort_by_key(|it| {
+            (!near.contains(&it.id), !it.is_open(), it.claim.kind() != ClaimKind::Decision)
+        });
         let mut left = FURTHER_TOKENS_MAX.min(BATCH_TOKENS_MAX.saturating_sub(self.tokens));
         for memory in older.into_iter().take(FURTHER_MAX) {
-            if self.shown.contains_key(&memory.id) {
-                continue;
-            }
             let id = format!("M{}", self.shown.len() + 1);
             let line = shown_line(&ShownLine::of_further(&id, memory));
             let Some(line) = line.filter(|it| estimate_tokens(it) <= left) else { continue };

@@ -169,16 +169,13 @@ impl<'a> WorkingSet<'a> {
         look_up(indexes, &mut scores, &new.subject.search, kind);
         let mut ranked = scores.ranked(&self.index.numbers);
         drop(scores);
-        let order = |one: &(MemoryId, f64), other: &(MemoryId, f64)| {
-            other.1.total_cmp(&one.1).then(one.0.cmp(&other.0))
-        };
         // The nearest are enough, unless many of them are withdrawn.
         let mut others = Vec::new();
         if ranked.len() > RANKED_MAX {
-            ranked.select_nth_unstable_by(RANKED_MAX, order);
+            ranked.select_nth_unstable_by(RANKED_MAX, by_nearness);
             others = ranked.split_off(RANKED_MAX);
         }
-        ranked.sort_unstable_by(order);
+        ranked.sort_unstable_by(by_nearness);
         // A withdrawn memory has no content to compare with.
         let is_live = |(id, _): &(MemoryId, f64)| self.get(*id).is_none_or(|it| !it.is_hollow());
         let candidate = |(id, near): (MemoryId, f64)| {
@@ -191,7 +188,7 @@ impl<'a> WorkingSet<'a> {
         let mut nearest: Vec<(MemoryId, f64)> =
             ranked.into_iter().filter(is_live).take(CANDIDATES_MAX).collect();
         if nearest.len() < CANDIDATES_MAX {
-            others.sort_unstable_by(order);
+            others.sort_unstable_by(by_nearness);
             let room = CANDIDATES_MAX - nearest.len();
             nearest.extend(others.into_iter().filter(is_live).take(room));
         }
@@ -329,6 +326,22 @@ impl Index {
         }
     }
 
+    /// Up to `most` memories of any kind among `of` that share most words with `search`, nearest first, ties by id.
+    pub(super) fn nearest(
+        &self,
+        search: &SearchKeys,
+        of: &BTreeSet<MemoryId>,
+        most: usize,
+    ) -> Vec<MemoryId> {
+        let (other, mut scores, mut found) = (Index::default(), Scores::default(), Vec::new());
+        for kind in ClaimKind::ALL.iter().copied() {
+            look_up([self, &other], &mut scores, search, kind);
+            found.extend(scores.ranked(&self.numbers).into_iter().filter(|it| of.contains(&it.0)));
+        }
+        found.sort_unstable_by(by_nearness);
+        found.into_iter().take(most).map(|it| it.0).collect()
+    }
+
     fn count(&self, key: u64) -> u32 {
         self.keys.get(&key).map_or(0, |it| it.count)
     }
@@ -380,6 +393,10 @@ impl Scores {
         };
         self.found.iter().filter_map(scored).collect()
     }
+}
+
+fn by_nearness(one: &(MemoryId, f64), other: &(MemoryId, f64)) -> std::cmp::Ordering {
+    other.1.total_cmp(&one.1).then(one.0.cmp(&other.0))
 }
 
 /// Scores the memories of `kind` that share words with `search`.

@@ -187,14 +187,17 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             let there = again.or(view.places.get(&memory.id)).copied();
             let is_together = there.is_some_and(|there| there.session == new.place.session);
             let order = new.order_to(memory, there);
+            let verdict = view.verdicts.get(new.record.id, memory.id);
             let mut link = Link::of(new, home, memory, is_together, order);
+            if matches!(verdict, Some(Verdict::Replaces { .. })) {
+                link = link.with_new_value(order);
+            }
             link.is_at_once = there.is_some_and(|there| {
                 let (wish, deed) = link.in_turn(there, new.place);
                 let messages = view.messages.get(&wish.session).map_or(&[][..], Vec::as_slice);
                 deed.is_at_once_after(wish, messages)
             });
             let order = link.order(order);
-            let verdict = view.verdicts.get(new.record.id, memory.id);
             let is_question = new.subject.search.kind == ClaimKind::Discussion;
             if is_question && *kind == ClaimKind::Request && verdict.is_none() {
                 all.effects.extend(link.answered(order));
@@ -373,7 +376,7 @@ pub(super) fn followed(
     agreed: bool,
     is_together: bool,
 ) -> Option<Effect> {
-    let link = Link::of(new, home, memory, is_together, order);
+    let link = Link::of(new, home, memory, is_together, order).with_new_value(order);
     link.judged(link.order(order), agreed)
 }
 
@@ -410,6 +413,16 @@ fn is_bridged(decision: &Memory, attempt: &Memory) -> bool {
         && (list("interim").are_in(&head) || (0..words.len()).any(is_until))
         && !needs_permission(&head)
         && (!wording::is_rule(&it.chosen, &it.rationale) || is_of_one(&words))
+}
+
+/// True if `attempt` succeeded with a value, and has none of those that were decided: `the hold is 20 minutes`, and then it
+/// was set to half an hour.
+fn is_revalued(decision: &Memory, attempt: &Memory) -> bool {
+    let (Claim::Decision(_), Claim::Attempt(deed)) = (&decision.claim, &attempt.claim) else {
+        return false;
+    };
+    deed.succeeded
+        && Statement::of(&attempt.claim).has_other_values(&Statement::of(&decision.claim))
 }
 
 /// True for a decision about one thing, as `the total is not told until the rate is set`: no rule about all of a kind.
@@ -466,6 +479,18 @@ impl<'a> Link<'a> {
         }
         let (asked, answer) = if earlier { (memory, home) } else { (home, memory) };
         Link { new, memory, asked, answer, earlier, is_together, is_at_once: false }
+    }
+
+    /// The same if a model found that one replaces the other: an attempt with another value answers a decision, too.
+    fn with_new_value(self, order: Order) -> Link<'a> {
+        let home = if self.earlier { self.answer } else { self.asked };
+        let earlier = match order {
+            Order::Later if is_revalued(self.memory, home) => true,
+            Order::Earlier if is_revalued(home, self.memory) => false,
+            _ => return self,
+        };
+        let (asked, answer) = if earlier { (self.memory, home) } else { (home, self.memory) };
+        Link { asked, answer, earlier, ..self }
     }
 
     /// Returns the value of the question and that of the answer.
@@ -735,7 +760,7 @@ impl<'a> Link<'a> {
     }
 
     /// Consequence of a decision that a model found to end what a successful attempt left behind, or to give up what a
-    /// failed one was to reach, or of an attempt that ends what was decided for the time until then.
+    /// failed one was to reach, or of an attempt that ends what was decided for the time until then or sets another value.
     fn undone(&self) -> Option<Consequence> {
         let (rule, open_rule) = ("replaced", "may-replace");
         let replaced = Consequence { stage: None, supersedes: true, rule, open_rule };

@@ -525,8 +525,11 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
             false if pair.memory.is_granted() => (SAME, Ruling::Merge(Merging::Combine)),
             false => (RESTATED, Ruling::Supersede),
         },
-        // An amount or a limit of its own is more than a case of the memory.
-        Verdict::Covered if new.limits_beyond(old) => return None,
+        // An amount or a limit of its own is kept, behind the words of the memory; what a ban forbids is no case of it.
+        Verdict::Covered if new.limits_beyond(old) => {
+            let is_kept = pair.may_follow() && !attempts && (new.says_no || !old.says_no);
+            return is_kept.then_some((SAME, Ruling::Merge(Merging::Append)));
+        }
         Verdict::Same | Verdict::Covered => (SAME, Ruling::Merge(Merging::Provenance)),
         // The words that remain are those that say more.
         Verdict::Covers => return pair.may_follow().then_some((RESTATED, Ruling::Supersede)),

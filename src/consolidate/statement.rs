@@ -436,6 +436,12 @@ impl Statement {
         valued && self.head.values != other.head.values && (common >= least || is_whole)
     }
 
+    /// True if both have values, and it has none of those of `former`.
+    pub(super) fn has_other_values(&self, former: &Statement) -> bool {
+        let values = &former.head.values;
+        !values.is_empty() && !self.head.values.is_empty() && shared(values, &self.all) == 0
+    }
+
     /// True if it names an alternative of `question` and everything else that is asked.
     pub(super) fn answers(&self, question: &Statement) -> bool {
         let about = without(&question.head.topic, &question.choices);
