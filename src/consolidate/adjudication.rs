@@ -14,8 +14,11 @@ use crate::domain::{
 };
 use crate::llm::prompt::{BatchPrompt, Form};
 use crate::privacy::Redacted;
+use crate::text::ends::names_day;
 use crate::text::tokens::folded;
 use crate::text::truncate;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +44,7 @@ const FURTHER_NEAREST: usize = 4;
 const SOURCES_MAX: usize = 64;
 /// Minimum length of evidence, folded.
 const EVIDENCE_BYTES_MIN: usize = 6;
+const NO_END: &str = "until: not a day that its words name";
 
 // A shown line always fits into a batch in ASCII; in other scripts it may fill one alone.
 const _: () = assert!(SHOWN_BYTES_MAX / 4 < BATCH_TOKENS_MAX as usize);
@@ -157,6 +161,12 @@ impl Adjudication {
             met.insert(at);
             match judge(&self.batch, offered, &judgement) {
                 Ok((target, verdict)) => {
+                    let record = &offered.offer.record;
+                    match judgement.until.as_deref().map(|until| proven_end(record, until)) {
+                        Some(Some(end)) => self.verdicts.note_end(record.id, end),
+                        Some(None) => answer.note("unproven-end", format!("R{}: {NO_END}", at + 1)),
+                        None => {}
+                    }
                     let others = !self.done.insert(at);
                     let first = [None, target].map(|target| self.judged.get(&(at, target)));
                     let first = first.into_iter().flatten().next();
@@ -200,6 +210,18 @@ impl Adjudication {
         let refused = self.refused.difference(&self.done).count();
         Adjudicated { verdicts: std::mem::take(&mut self.verdicts), refused, summary }
     }
+}
+
+/// End of the day that a model named as the last one for `record`, if that is a decision whose words name the day, too.
+fn proven_end(record: &Record, until: &str) -> Option<Timestamp> {
+    let day: Date = until.trim().parse().ok()?;
+    let said = record.provenance.at?.date_in(&TimeZone::UTC);
+    let claim = record.claim.strings().into_iter().map(|(_, text)| text);
+    let mut texts = claim.chain(record.evidence.iter().map(|it| it.words.as_str()));
+    let is_proven =
+        record.claim.kind() == ClaimKind::Decision && texts.any(|it| names_day(it, day, said));
+    let next = Timestamp::beginning_of(day, &TimeZone::UTC).next_midnight();
+    is_proven.then_some(Timestamp(next.0 - 1))
 }
 
 /// The target memory (`None`: all that were offered) and the verdict on it.

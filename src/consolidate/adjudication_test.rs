@@ -725,6 +725,40 @@ fn a_correction_adds_a_further_verdict_and_may_repeat_the_first() {
 }
 
 #[test]
+fn a_model_tells_when_an_appointment_is_over_if_the_words_name_the_day() {
+    let old = record(decision(&[], "the boat sails on Tuesdays", ""), Speaker::Person, 1);
+    let mut state = MemoryMap::new();
+    plan(std::slice::from_ref(&old), &mut state);
+    let stated = "the surveyor looks at the hull on the 12th; Ute has the key";
+    for (claim, until, is_kept, is_noted) in [
+        (decision(&[], stated, ""), Some("2026-03-12"), true, false),
+        (decision(&[], stated, ""), Some("2026-03-13"), false, true),
+        (decision(&[], stated, ""), Some("soon"), false, true),
+        (decision(&[], stated, ""), None, false, false),
+        (request("Clean the hull before the 12th"), Some("2026-03-12"), false, true),
+    ] {
+        let memories = Memories::of(NAMESPACE, &state);
+        let records = [record(claim, Speaker::Person, 9)];
+        let (planned, _) = consolidate(&records, &memories, &Verdicts::none());
+        let batch = pair_batches(&planned, &records, &memories).remove(0);
+        let (mut exchange, _) = Dialogue::start(&spec(), batch, OutputMode::ForcedTool);
+        let mut answer = says("R1", "add", None, None);
+        answer["dispositions"][0]["until"] = json!(until);
+        let Step::Done(judged) = exchange.reply(&reply(&answer)) else { panic!("asked again") };
+        let noted = judged.summary.findings.iter().any(|it| it.rule == "unproven-end");
+        let (planned, _) = consolidate(&records, &memories, &judged.verdicts);
+        let mut after = state.clone();
+        finish(&records, &planned, memories, &mut after);
+        let end = of(&after, &records[0]).valid_until.map(Timestamp::day);
+        assert_eq!(
+            (end, noted),
+            (until.filter(|_| is_kept).map(str::to_owned), is_noted),
+            "{until:?}"
+        );
+    }
+}
+
+#[test]
 fn silence_ends_after_a_bounded_number_of_asks() {
     let (mut exchange, _) = start(&open_pair(Speaker::Person));
     let silent = Reply {

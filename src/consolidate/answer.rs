@@ -14,7 +14,7 @@ const CALLS_MAX: usize = 16;
 const ENTRIES_MAX: usize = 200;
 /// Key of the list of entries in an answer.
 const LIST: &str = "dispositions";
-const FIELDS: [&str; 4] = ["record", "disposition", "target", "evidence"];
+const FIELDS: [&str; 5] = ["record", "disposition", "target", "evidence", "until"];
 
 pub(super) const TOOL_NAME: &str = "write_consolidated";
 /// Version of the published schema. A breaking change increments it.
@@ -44,6 +44,9 @@ pub(super) struct Judgement {
     /// For supersede and amend: words of the record, or beside it, that show the change, copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) evidence: Option<String>,
+    /// For a decision about a day or a time: the last day on which it matters, such as 2026-09-12; else null.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) until: Option<String>,
 }
 
 /// Published schema files: name and content.

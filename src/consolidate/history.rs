@@ -71,7 +71,8 @@ pub(crate) fn as_of(date: Timestamp, state: &MemoryMap, plans: &[Plan]) -> Memor
     let then = state.values().filter_map(|memory| replay.became(memory, &none));
     let begun = then.filter(|memory| memory.valid_from.is_none_or(|from| from <= date));
     let held = begun.map(|mut memory| {
-        if memory.valid_until.is_some_and(|until| date < until) {
+        let is_out_of_use = memory.state != MemoryState::Active;
+        if is_out_of_use && memory.valid_until.is_some_and(|until| date < until) {
             memory.reinstate();
         }
         (memory.id, memory)

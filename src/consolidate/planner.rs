@@ -187,7 +187,8 @@ impl<'a> Planner<'a> {
 
     fn take(&mut self, record: &Record) {
         let own = Memory::id_of(self.namespace, record.id);
-        let new = Incoming::new(record, own);
+        let mut new = Incoming::new(record, own);
+        new.facts.until = self.verdicts.end_of(record.id);
         // Other records kept its memory alive after it was withdrawn.
         let came_back = self.working.get(own).is_some_and(|memory| !memory.is_hollow());
         let choice = match self.refuse(&new) {

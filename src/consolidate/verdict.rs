@@ -2,7 +2,7 @@
 //! treats a verdict as advice: the policy still decides what may change.
 
 use super::phrases::says_no;
-use crate::domain::{Digest, Memory, MemoryId, Record, RecordId, Speaker};
+use crate::domain::{Digest, Memory, MemoryId, Record, RecordId, Speaker, Timestamp};
 use crate::privacy::Redacted;
 use crate::text::tokens::folded;
 use crate::text::wording::begins_with_consent;
@@ -59,9 +59,13 @@ pub(crate) struct NearbyStatement {
     pub(crate) after: bool,
 }
 
-/// Verdicts by record and memory, and records of what a person accepted.
+/// Verdicts by record and memory, records of what a person accepted, and ends of what records are about.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Verdicts(BTreeMap<(RecordId, MemoryId), Verdict>, BTreeSet<RecordId>);
+pub struct Verdicts(
+    BTreeMap<(RecordId, MemoryId), Verdict>,
+    BTreeSet<RecordId>,
+    BTreeMap<RecordId, Timestamp>,
+);
 
 impl Verdicts {
     /// No verdicts: pairs that the rules leave open stay open.
@@ -157,6 +161,17 @@ impl Verdicts {
             }
         }
         self.1.extend(others.1);
+        self.2.extend(others.2);
+    }
+
+    /// End of the day or the time that `record` is about, if a model found one.
+    pub(super) fn end_of(&self, record: RecordId) -> Option<Timestamp> {
+        self.2.get(&record).copied()
+    }
+
+    /// Notes the end of the day or the time that `record` is about.
+    pub(super) fn note_end(&mut self, record: RecordId, end: Timestamp) {
+        self.2.insert(record, end);
     }
 
     /// True if there are none.

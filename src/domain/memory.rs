@@ -132,7 +132,7 @@ pub struct Memory {
     pub decided: Option<PersonDecision>,
     /// Start of validity: the time of its first evidence.
     pub valid_from: Option<Timestamp>,
-    /// End of validity; none while it holds.
+    /// End of validity; of one in use, the end of the day or the time that it is about.
     pub valid_until: Option<Timestamp>,
     /// Its successor.
     pub superseded_by: Option<MemoryId>,

@@ -23,6 +23,9 @@ pub struct Facts {
     pub said_by: Speaker,
     /// When the first of its evidence was said.
     pub at: Option<Timestamp>,
+    /// End of the last day on which a decision about a day or a time matters, if a model found one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 named! {

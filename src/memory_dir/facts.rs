@@ -76,17 +76,22 @@ pub(super) const PROPOSED: &str = "proposed";
 /// Mark of what was decided, and of which nothing else was done.
 pub(super) const DECIDED: &str = "decided";
 
-/// Mark of a decision whose own words end before `today`, or that is about an event of a day before.
+/// Mark of a decision whose own words end before `today`, or that is about an event of a day before; where a model found the
+/// end, at that.
 pub(crate) fn past_end(memory: &Memory, today: Timestamp) -> Option<String> {
+    let today = today.date_in(&TimeZone::UTC);
+    let is_told = memory.state == MemoryState::Active && memory.edited.is_none();
+    let told = memory.valid_until.filter(|_| is_told).map(|it| it.date_in(&TimeZone::UTC));
     let marked = |mark: &str, end_of: fn(&Claim, Option<Timestamp>) -> Option<Date>| {
         let end_of = |claim: &Claim| end_of(claim, memory.valid_from);
         // A person's edit is of another day than the claim: an end that only it names may be meant otherwise.
         let end = end_of(&memory.claim).filter(|end| end_of(&memory.current_claim()) == Some(*end));
-        let past = end.filter(|end| *end < today.date_in(&TimeZone::UTC));
+        let past = end.filter(|end| *end < today && told.is_none_or(|told| told == *end));
         past.map(|end| format!("{mark} {end}"))
     };
     let [until, on] = PAST;
-    marked(until, decision_end).or_else(|| marked(on, decided_day))
+    let by_words = marked(until, decision_end).or_else(|| marked(on, decided_day));
+    by_words.or_else(|| Some(format!("{until} {}", told.filter(|it| *it < today)?)))
 }
 
 /// True if `text` is a mark of [`past_end`], and no person's note such as `past: on hold`.
@@ -265,6 +270,25 @@ mod tests {
         let other = [("conflicts with", "src-9".to_owned())];
         let expected = ["replaced by src-0, src-1, src-2 and 2 more", "conflicts with src-9"];
         assert_eq!(marks(related(5).chain(other)), expected);
+    }
+
+    #[test]
+    fn what_ended_by_words_or_by_a_models_finding_is_past() {
+        let day = |text: &str| Timestamp::parse(text).unwrap();
+        let past = |words: &str, told: Option<&str>| {
+            let decision = Decision { options: vec![], chosen: words.into(), rationale: "".into() };
+            let mut memory = memory(Claim::Decision(decision), Stage::Decided);
+            memory.valid_from = Some(day("2026-09-01"));
+            memory.valid_until = told.map(day);
+            past_end(&memory, day("2026-10-05"))
+        };
+        let (fair, visit) =
+            ("the fair is on Sunday 4 October", "the surveyor sees the hull on the 4th");
+        assert_eq!(past(fair, None).as_deref(), Some("past: on 2026-10-04"));
+        assert_eq!(past(fair, Some("2026-10-04")).as_deref(), Some("past: on 2026-10-04"));
+        assert_eq!(past(fair, Some("2026-10-05")), None);
+        assert_eq!(past(visit, None), None);
+        assert_eq!(past(visit, Some("2026-10-04")).as_deref(), Some("past: until 2026-10-04"));
     }
 
     #[test]

@@ -32,6 +32,7 @@ fn operation(record: &Record, disposition: Disposition) -> Operation {
         stage: Stage::Decided,
         said_by: Speaker::Person,
         at: record.provenance.at,
+        until: None,
     };
     Operation {
         record: record.id,

@@ -78,6 +78,8 @@ const TIME_WORDS_MAX: usize = 4;
 const TIME_DAYS_MAX: i32 = 31;
 /// Maximum time from a text to the end that it names, in days: a day that is just over would be read as that of the next year.
 const END_DAYS_MAX: i32 = 300;
+/// Time within which the name of a day of the week means one day.
+const NEAR_DAYS_MAX: i32 = 15;
 /// Words behind an hour, and words for one.
 const OF_HOUR: [&str; 13] = [
     "o'clock", "o’clock", "uhr", "h", "uur", "heures", "horas", "pm", "noon", "midday", "mittag",
@@ -137,6 +139,25 @@ pub(crate) fn decision_end(claim: &Claim, at: Option<Timestamp>) -> Option<Date>
 pub(crate) fn decided_day(claim: &Claim, at: Option<Timestamp>) -> Option<Date> {
     let at = at.filter(|_| claim.kind() == ClaimKind::Decision)?;
     event_day(claim.headline(), at.date_in(&TimeZone::UTC))
+}
+
+/// True if `text`, said on `said`, names `day`: by its number, by its name if it is near, or as the end of a week or a month.
+pub(crate) fn names_day(text: &str, day: Date, said: Date) -> bool {
+    let days = day.since(said).map_or(-1, |it| it.get_days());
+    let (text, week_day) = (text.to_lowercase(), day.weekday().to_monday_zero_offset());
+    let is_near = days < NEAR_DAYS_MAX;
+    let names = |word: &str| {
+        let digits = word.find(|it| !is_digit(it)).map_or(word, |end| &word[..end]);
+        digits.parse() == Ok(day.day())
+            || word.parse().is_ok_and(|it: Date| it == day)
+            || is_near && index(&WEEKDAYS, word) == usize::try_from(week_day).ok()
+            || is_near && WEEK.iter().any(|it| word.starts_with(it))
+            || TODAY.contains(&word) && days == 0
+            || TOMORROW.contains(&word) && days == 1
+            || day == day.last_of_month()
+                && (MONTH.contains(&word) || index(&MONTHS, word).is_some())
+    };
+    (0..=END_DAYS_MAX).contains(&days) && bare(text.split_whitespace()).into_iter().any(names)
 }
 
 /// Day of the event that the whole of `text`, said on `said`, is about. `None` for what recurs, for several days and for
@@ -467,6 +488,36 @@ mod tests {
         for (text, expected) in rows {
             let expected = expected.map(|(year, month, day)| date(year, month, day));
             assert_eq!(named_end(text, date(2026, 8, 27)), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_day_is_named_by_its_number_or_its_name() {
+        // Said on 27 August 2026, a Thursday.
+        let is_named = |text: &str, year, month, day| {
+            names_day(text, date(year, month, day), date(2026, 8, 27))
+        };
+        for (text, month, day) in [
+            ("the fair is on the 12th", 9, 12),
+            ("der Elektriker kommt am 6.10. wegen der Lampen", 10, 6),
+            ("the release is on 2026-09-12, then nothing", 9, 12),
+            ("Lena starts on Monday", 8, 31),
+            ("the pump comes tomorrow", 8, 28),
+            ("closed until the end of the week", 8, 30),
+            ("the offer is good until the end of October", 10, 31),
+        ] {
+            assert!(is_named(text, 2026, month, day), "{text}");
+        }
+        for (text, year, month, day) in [
+            ("the fair is on the 12th", 2026, 9, 13),
+            ("the fair is on the 12th", 2026, 8, 12),
+            ("the fair is on the 12th", 2027, 9, 12),
+            ("Lena starts on Monday", 2026, 9, 1),
+            ("Lena starts on Monday", 2026, 9, 14),
+            ("the pump comes tomorrow", 2026, 8, 29),
+            ("the pump comes some day", 2026, 8, 28),
+        ] {
+            assert!(!is_named(text, year, month, day), "{text} {day}");
         }
     }
 

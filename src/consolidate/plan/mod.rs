@@ -237,7 +237,7 @@ impl Operation {
                 edited: None,
                 decided: None,
                 valid_from: facts.at,
-                valid_until: None,
+                valid_until: facts.until,
                 superseded_by: None,
                 settled_by: None,
                 settled_as: None,
@@ -261,6 +261,9 @@ impl Operation {
         let facts = &self.facts;
         memory.valid_from = earlier(memory.valid_from, facts.at);
         memory.said_by = memory.said_by.min(facts.said_by);
+        if memory.state == MemoryState::Active {
+            memory.valid_until = memory.valid_until.max(facts.until);
+        }
         // A question, or a wish to be told something, ends with a record that says so.
         let is_question = matches!(memory.claim, Claim::Discussion(_) | Claim::Request(_))
             && memory.claim.kind() == facts.claim.kind();

@@ -62,8 +62,13 @@ fn operation(name: &str, claim: Claim, old: Option<&str>) -> Operation {
         Claim::Attempt(_) => Stage::Attempted,
         Claim::Discussion(_) | Claim::Request(_) => Stage::Proposed,
     };
-    let facts =
-        crate::domain::Facts { claim, stage, said_by: Speaker::Person, at: Some(Timestamp(1)) };
+    let facts = crate::domain::Facts {
+        claim,
+        stage,
+        said_by: Speaker::Person,
+        at: Some(Timestamp(1)),
+        until: None,
+    };
     Operation { record: record(name), disposition, rule: "new".into(), facts, effects: Vec::new() }
 }
 
