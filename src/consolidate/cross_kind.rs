@@ -6,11 +6,11 @@
 use super::candidates::{Candidate, WorkingSet, keys};
 use super::deed::without_means;
 use super::incoming::{Incoming, Order, RecordPlace, is_hearsay};
-use super::parts::{before_reason, shared};
+use super::parts::{before_reason, shared, without};
 use super::phrases::{all_topic_keys, is_stop_word, list, says_no};
 use super::quantity::{quantity, words_of};
 use super::question::{is_settled, question};
-use super::retraction::clauses;
+use super::retraction::{Retraction, clauses};
 use super::rules::is_protected;
 use super::statement::{Statement, needs_permission, text};
 use super::subject::{SearchKeys, Subject, is_generic};
@@ -21,6 +21,7 @@ use crate::domain::{
     WISH_WITHDRAWN,
 };
 use crate::text::ends::is_of_day;
+use crate::text::phrase::without_asides;
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;
 use crate::text::wording::{self, is_constraint, is_for_now, is_prohibition};
@@ -188,18 +189,16 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             let is_together = there.is_some_and(|there| there.session == new.place.session);
             let order = new.order_to(memory, there);
             let verdict = view.verdicts.get(new.record.id, memory.id);
-            let mut link = Link::of(new, home, memory, is_together, order);
-            if matches!(verdict, Some(Verdict::Replaces { .. })) {
-                link = link.with_new_value(order);
-            }
+            let link = Link::of(new, home, memory, is_together, order);
+            let mut link = link.by_verdict(verdict, order);
             link.is_at_once = there.is_some_and(|there| {
                 let (wish, deed) = link.in_turn(there, new.place);
                 let messages = view.messages.get(&wish.session).map_or(&[][..], Vec::as_slice);
                 deed.is_at_once_after(wish, messages)
             });
             let order = link.order(order);
-            let is_question = new.subject.search.kind == ClaimKind::Discussion;
-            if is_question && *kind == ClaimKind::Request && verdict.is_none() {
+            let kinds = (new.subject.search.kind, *kind);
+            if kinds == (ClaimKind::Discussion, ClaimKind::Request) && verdict.is_none() {
                 all.effects.extend(link.answered(order));
                 continue;
             }
@@ -212,9 +211,8 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             let (covered, sure) = best.unwrap_or_default();
             if let Some(Verdict::Replaces { agreed }) = verdict {
                 all.effects.extend(link.judged(order, agreed));
-                continue;
             }
-            if is_raised_again {
+            if is_raised_again || matches!(verdict, Some(Verdict::Replaces { .. })) {
                 continue;
             }
             let is_said = matches!(verdict, Some(Verdict::Same | Verdict::Covered));
@@ -376,7 +374,8 @@ pub(super) fn followed(
     agreed: bool,
     is_together: bool,
 ) -> Option<Effect> {
-    let link = Link::of(new, home, memory, is_together, order).with_new_value(order);
+    let link = Link::of(new, home, memory, is_together, order);
+    let link = link.by_verdict(Some(Verdict::Replaces { agreed }), order);
     link.judged(link.order(order), agreed)
 }
 
@@ -430,19 +429,26 @@ fn is_of_one(words: &[&str]) -> bool {
     words.first().is_some_and(|it| list("definite articles").has(it))
 }
 
-/// True if a clause of the answer denies something, unless that leaves out what nobody wished for: `in English, without
-/// ticket numbers` grants English.
+/// True if a clause of the answer denies something, unless that leaves out what nobody wished for (`in English, without
+/// ticket numbers` grants English) or what the wish leaves (`on the 15th, not on the 1st`), or only adds to what was granted.
 fn denies_wish(asked: &Claim, answer: &Claim) -> bool {
-    let wish = Subject::of(asked);
-    let head = folded(answer.headline());
+    let wish = Subject::of(asked).statement;
+    let left = Retraction::of(&folded(&text(asked))).retracted;
+    let mut open = without(wish.topic(), &left);
     let mut is_named = false;
-    clauses(&head).any(|clause| {
-        let clause = Subject::of(&answer.in_words(clause));
-        let names = clause.statement.names(&wish.statement) > 0;
-        let denies = clause.statement.says_no && (names || !is_named);
-        is_named |= names;
+    clauses(&folded(&without_asides(answer.headline()))).any(|clause| {
+        let clause = Subject::of(&answer.in_words(clause)).statement;
+        let denies = clause.says_no && (!is_named || shared(clause.topic(), &open) > 0);
+        is_named |= clause.names(&wish) > 0;
+        open = without(&open, clause.topic());
         denies
     })
+}
+
+/// A folded text without the name of who said it: `marta: no ads`.
+fn without_name(text: &str) -> &str {
+    let named = text.split_once(": ").filter(|(name, _)| !name.contains(' '));
+    named.map_or(text, |(_, words)| words)
 }
 
 /// Consequence of an answer for the memory that asked.
@@ -481,14 +487,17 @@ impl<'a> Link<'a> {
         Link { new, memory, asked, answer, earlier, is_together, is_at_once: false }
     }
 
-    /// The same if a model found that one replaces the other: an attempt with another value answers a decision, too.
-    fn with_new_value(self, order: Order) -> Link<'a> {
+    /// The same, but an attempt with another value answers a decision, too, if a model found that it replaces it.
+    fn by_verdict(self, verdict: Option<Verdict>, order: Order) -> Link<'a> {
         let home = if self.earlier { self.answer } else { self.asked };
-        let earlier = match order {
-            Order::Later if is_revalued(self.memory, home) => true,
-            Order::Earlier if is_revalued(home, self.memory) => false,
-            _ => return self,
+        let is_ended = |decision, attempt| {
+            matches!(verdict, Some(Verdict::Replaces { .. })) && is_revalued(decision, attempt)
         };
+        let earlier = order == Order::Later && is_ended(self.memory, home);
+        let is_other = earlier || order == Order::Earlier && is_ended(home, self.memory);
+        if !is_other {
+            return self;
+        }
         let (asked, answer) = if earlier { (self.memory, home) } else { (home, self.memory) };
         Link { asked, answer, earlier, ..self }
     }
@@ -723,7 +732,7 @@ impl<'a> Link<'a> {
             denies_any(claim) && named(claim) * 2 > topic
         };
         let forbids = denies_any(asked)
-            || matches!(asked, Claim::Request(it) if is_ban(&asked.in_words(first_clause(&folded(&it.intent)))));
+            || matches!(asked, Claim::Request(it) if is_ban(&asked.in_words(first_clause(without_name(&folded(&it.intent))))));
         let denies = !forbids && denies_any(answer) && denies_wish(asked, answer);
         let told = if is_named { head } else { whole };
         let drops = list("withdrawn").are_in(&folded(&told))

@@ -3,7 +3,9 @@
 use super::fixture::*;
 use super::{Memories, Verdict, Verdicts, consolidate};
 use crate::domain::Speaker::{Assistant, Person, Web};
-use crate::domain::{Claim, LeftOpen, Memory, MemoryMap, MemoryState, Record, Speaker, Stage};
+use crate::domain::{
+    Claim, LeftOpen, Memory, MemoryMap, MemoryState, PersonRequest, Record, Speaker, Stage,
+};
 
 #[test]
 fn only_the_deed_that_was_asked_for_completes_a_request() {
@@ -238,6 +240,38 @@ fn a_wish_says_whether_a_deed_or_a_decision_ended_it_and_which_way() {
         assert_eq!(of(&state, wish).standing(), expected, "{:?}", answer.claim);
         planned.undo(&mut state).unwrap();
         assert_eq!(state, MemoryMap::new());
+    }
+}
+
+#[test]
+fn a_denial_of_what_a_wish_leaves_or_forbids_grants_it() {
+    let moved = "Move the opening of the pool from the 1st of May to the 15th";
+    let quoted = "Set ship names in italics and harbours upright, as in Ute and 'Ulm'";
+    let banned = Claim::Request(PersonRequest {
+        intent: "Marta: do not count the tips in our income".into(),
+        target: None,
+        summary: "Marta: leave the tips out of the income".into(),
+    });
+    for (wish, chosen, expected) in [
+        (request(moved), "The pool opens on the 15th, not on the 1st of May", "decided"),
+        (request(moved), "The pool does not open on the 15th", "withdrawn"),
+        (
+            request(quoted),
+            "Ship names are set in italics, harbours upright (Ute in italics, 'Ulm' not)",
+            "decided",
+        ),
+        (banned, "The tips are not counted in the income", "decided"),
+    ] {
+        let wish = record(wish, Person, 1);
+        let answer = record(decision(&[], chosen, "as was said"), Person, 2);
+        let mut verdicts = Verdicts::none();
+        let home = Memory::id_of(NAMESPACE, wish.id);
+        verdicts.insert(answer.id, home, Verdict::Replaces { agreed: false });
+        let records = [wish.clone(), answer];
+        let (planned, _) = consolidate(&records, &Memories::new(NAMESPACE), &verdicts);
+        let mut state = MemoryMap::new();
+        planned.apply(&mut state).unwrap();
+        assert_eq!(of(&state, &wish).standing(), expected, "{chosen}");
     }
 }
 

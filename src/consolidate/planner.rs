@@ -526,10 +526,13 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
             false if pair.memory.is_granted() => (SAME, Ruling::Merge(Merging::Combine)),
             false => (RESTATED, Ruling::Supersede),
         },
-        // An amount or a limit of its own is kept, behind the words of the memory; what a ban forbids is no case of it.
-        Verdict::Covered if new.limits_beyond(old) => {
-            let is_kept = pair.may_follow() && !attempts && (new.says_no || !old.says_no);
-            return is_kept.then_some((SAME, Ruling::Merge(Merging::Append)));
+        // What a ban forbids is no case of it.
+        Verdict::Covered if new.limits_beyond(old) && (attempts || old.says_no && !new.says_no) => {
+            return None;
+        }
+        // An amount or a limit of its own is kept behind the words of the memory, if its speaker may add to them.
+        Verdict::Covered if new.limits_beyond(old) && pair.may_follow() => {
+            (SAME, Ruling::Merge(Merging::Append))
         }
         Verdict::Same | Verdict::Covered => (SAME, Ruling::Merge(Merging::Provenance)),
         // The words that remain are those that say more.

@@ -20,6 +20,7 @@ use crate::domain::{
     Attempt, Claim, ClaimKind, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest,
     Speaker, Stage, without_label,
 };
+use crate::text::phrase::without_asides;
 use crate::text::tokens::{folded, keys};
 use crate::text::truncate;
 use crate::text::wording;
@@ -816,24 +817,6 @@ pub(super) fn said<'m>(memory: &'m Memory, claimed: &'m str) -> Cow<'m, str> {
 
 pub(super) fn summary_of(it: &PersonRequest) -> &str {
     if it.summary.trim().is_empty() { &it.intent } else { &it.summary }
-}
-
-/// The text without what is in parentheses after a blank. One that is not closed becomes a comma.
-fn without_asides(text: &str) -> String {
-    let (mut kept, mut depth) = (String::new(), 0_usize);
-    for it in text.chars() {
-        match it {
-            '(' if depth > 0 => depth += 1,
-            '(' if kept.ends_with(' ') => {
-                kept.truncate(kept.trim_end().len());
-                depth = 1;
-            }
-            ')' if depth > 0 => depth -= 1,
-            _ if depth > 0 => {}
-            _ => kept.push(it),
-        }
-    }
-    if depth == 0 { kept } else { text.replace(" (", ", ") }
 }
 
 /// The text, with the reason if that adds something.

@@ -395,18 +395,6 @@ fn a_record_whose_words_are_a_fragment_has_the_reason_in_its_title() {
 }
 
 #[test]
-fn asides_are_left_out_of_a_quotation() {
-    for (text, expected) in [
-        ("x (a (b) c), y (d)", "x, y"),
-        ("call f(x) (soon)", "call f(x)"),
-        ("limit (soft is 5 per day", "limit, soft is 5 per day"),
-        ("a) b", "a) b"),
-    ] {
-        assert_eq!(without_asides(text), expected, "{text}");
-    }
-}
-
-#[test]
 fn lines_that_contradict_one_another_name_each_other() {
     let memories = [
         memory("by-hand", 1, decision("ghosts are cleared; by hand", &[], ""), Stage::Decided),

@@ -35,6 +35,24 @@ pub(crate) fn counted(number: u64, name: &str) -> String {
     }
 }
 
+/// The text without what is in parentheses after a blank. One that is not closed becomes a comma.
+pub(crate) fn without_asides(text: &str) -> String {
+    let (mut kept, mut depth) = (String::new(), 0_usize);
+    for it in text.chars() {
+        match it {
+            '(' if depth > 0 => depth += 1,
+            '(' if kept.ends_with(' ') => {
+                kept.truncate(kept.trim_end().len());
+                depth = 1;
+            }
+            ')' if depth > 0 => depth -= 1,
+            _ if depth > 0 => {}
+            _ => kept.push(it),
+        }
+    }
+    if depth == 0 { kept } else { text.replace(" (", ", ") }
+}
+
 /// Formats the error with its causes, the root cause last.
 pub(crate) fn with_causes(error: &dyn Error) -> String {
     let mut line = error.to_string();
@@ -67,5 +85,17 @@ mod tests {
         let fault = |text, cause: Option<Fault>| Fault { text, cause: cause.map(Box::new) };
         let inner = fault("it is read-only", Some(fault("Error code 8: it is read-only", None)));
         assert_eq!(with_causes(&fault("opening", Some(inner))), "opening: it is read-only");
+    }
+
+    #[test]
+    fn asides_are_left_out_of_a_quotation() {
+        for (text, expected) in [
+            ("x (a (b) c), y (d)", "x, y"),
+            ("call f(x) (soon)", "call f(x)"),
+            ("limit (soft is 5 per day", "limit, soft is 5 per day"),
+            ("a) b", "a) b"),
+        ] {
+            assert_eq!(without_asides(text), expected, "{text}");
+        }
     }
 }
