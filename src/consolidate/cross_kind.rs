@@ -394,8 +394,8 @@ struct Link<'a> {
     is_at_once: bool,
 }
 
-/// True if `decision` holds only for the time being, and `attempt` succeeded: `tickets are written by hand for now`, `until
-/// the printer works`. A standing rule and what needs a permission stay.
+/// True if `decision` holds only for the time being or says what is left to do, and `attempt` succeeded: `tickets are written by
+/// hand for now`, `until the printer works`, `the cause is still to be found`. A standing rule and what needs a permission stay.
 fn is_bridged(decision: &Memory, attempt: &Memory) -> bool {
     let (Claim::Decision(it), Claim::Attempt(deed)) = (&decision.claim, &attempt.claim) else {
         return false;
@@ -409,7 +409,8 @@ fn is_bridged(decision: &Memory, attempt: &Memory) -> bool {
         end.is_some_and(|end| !words[end..].iter().take(2).any(|it| is_number(it) || is_of_day(it)))
     };
     deed.succeeded
-        && (list("interim").are_in(&head) || (0..words.len()).any(is_until))
+        && (["interim", "unfinished"].iter().any(|it| list(it).are_in(&head))
+            || (0..words.len()).any(is_until))
         && !needs_permission(&head)
         && (!wording::is_rule(&it.chosen, &it.rationale) || is_of_one(&words))
 }

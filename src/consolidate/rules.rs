@@ -12,7 +12,7 @@ use super::subject::{Likeness, Subject};
 use crate::domain::{
     ClaimKind, FOR_A_TIME, Memory, MemoryState, Merging, NARROWER, Speaker, Stage,
 };
-use crate::text::ends::{decided_day, decision_end};
+use crate::text::ends::decision_end;
 
 /// A record beside a memory that it may touch.
 #[derive(Debug)]
@@ -175,13 +175,12 @@ impl RulePair<'_> {
     pub(super) fn in_part(&self, is_judged: bool) -> Option<&'static str> {
         let (later, former) = self.in_time()?;
         let (new, held) = (&self.new.facts, self.memory.current_claim());
-        let said = [(&new.claim, new.at), (&*held, self.memory.valid_from)];
-        let [own, other] =
-            said.map(|(claim, at)| (decision_end(claim, at), decided_day(claim, at)));
+        let own = (decision_end(&new.claim, new.at), new.until);
+        let other = (decision_end(&held, self.memory.valid_from), self.memory.valid_until);
         let is_later = self.order == Order::Later;
-        let ((until, _), (end, day)) = if is_later { (own, other) } else { (other, own) };
+        let ((until, _), (end, told)) = if is_later { (own, other) } else { (other, own) };
         // What was about one day alone does not hold again.
-        if until.is_some() && end.or(day).is_none() {
+        if until.is_some() && end.is_none() && told.is_none() {
             return Some(FOR_A_TIME);
         }
         let is_case = is_judged && self.kind() == ClaimKind::Decision && later.is_case_of(former);

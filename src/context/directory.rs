@@ -309,7 +309,7 @@ fn group(kind: Kind, entry: &Readable) -> Option<Part> {
 /// True if a mark says that the end of what the text states is past. A sync marks only what it also tags.
 fn is_past(text: &str) -> bool {
     let is_day = |it: &str| it.get(1..11).is_some_and(|day| day.parse::<Date>().is_ok());
-    PAST.iter().any(|mark| text.split(mark).skip(1).any(is_day))
+    text.split(PAST).skip(1).any(is_day)
 }
 
 fn is_ticked(text: &str) -> bool {

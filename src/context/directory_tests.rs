@@ -203,7 +203,7 @@ fn a_line_of_which_a_part_no_longer_holds_begins_with_that() {
 #[test]
 fn what_named_its_own_end_is_left_out_once_that_is_past() {
     let active = "## Recent Decisions\n- debug logs until Friday (2026-02-01; past: until 2026-02-06)\n\
-        <!-- @tag: src-0000000a -->\n- info logs (2026-02-02)\n\n- as in the past: on 2 hosts (2026-02-02)\n\
+        <!-- @tag: src-0000000a -->\n- info logs (2026-02-02)\n\n- as in the past: until 2 hosts (2026-02-02)\n\
         <!-- @tag: src-0000000c -->\n";
     let record = "# ADR-001: Freeze until Friday\n<!-- @tag: src-0000000b -->\n\n\
         **Status:** Accepted (past: until 2026-02-06)\n";
@@ -217,7 +217,7 @@ fn what_named_its_own_end_is_left_out_once_that_is_past() {
     ];
     let block = shown(&self::files(&files), None);
     assert!(block.contains("- info logs (2026-02-02)") && !block.contains("Friday"), "{block}");
-    assert!(block.contains("in the past: on 2 hosts"), "{block}");
+    assert!(block.contains("in the past: until 2 hosts"), "{block}");
     assert!(block.contains("until 2025 we used tabs") && block.contains("ADR-002"), "{block}");
 }
 

@@ -6,7 +6,7 @@ use crate::domain::{
     Timestamp, named,
 };
 use crate::privacy::{Gate, Redacted};
-use crate::text::ends::{decided_day, decision_end};
+use crate::text::ends::decision_end;
 use crate::text::wording;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -66,8 +66,8 @@ impl Contradiction {
 /// Text between an entry and the tag of the entry that changes a part of it.
 pub(crate) const IN_PART_REPLACED_BY: &str = "in part replaced by";
 
-/// Text before the last day on which a decision holds by its own words, once that is past.
-pub(crate) const PAST: [&str; 2] = ["past: until", "past: on"];
+/// Text before the last day on which a decision holds, once that is past.
+pub(crate) const PAST: &str = "past: until";
 
 /// Text between an entry and the names that the code no longer has.
 pub(crate) const NOT_FOUND: &str = "not found in the code since";
@@ -76,28 +76,22 @@ pub(super) const PROPOSED: &str = "proposed";
 /// Mark of what was decided, and of which nothing else was done.
 pub(super) const DECIDED: &str = "decided";
 
-/// Mark of a decision whose own words end before `today`, or that is about an event of a day before; where a model found the
-/// end, at that.
+/// Mark of a decision that ended before `today`, as a model found or else by its own words.
 pub(crate) fn past_end(memory: &Memory, today: Timestamp) -> Option<String> {
-    let today = today.date_in(&TimeZone::UTC);
+    // A person's edit is of another day than the claim: an end that only it names may be meant otherwise.
+    let end_of = |claim: &Claim| decision_end(claim, memory.valid_from);
+    let named =
+        || end_of(&memory.claim).filter(|end| end_of(&memory.current_claim()) == Some(*end));
     let is_told = memory.state == MemoryState::Active && memory.edited.is_none();
     let told = memory.valid_until.filter(|_| is_told).map(|it| it.date_in(&TimeZone::UTC));
-    let marked = |mark: &str, end_of: fn(&Claim, Option<Timestamp>) -> Option<Date>| {
-        let end_of = |claim: &Claim| end_of(claim, memory.valid_from);
-        // A person's edit is of another day than the claim: an end that only it names may be meant otherwise.
-        let end = end_of(&memory.claim).filter(|end| end_of(&memory.current_claim()) == Some(*end));
-        let past = end.filter(|end| *end < today && told.is_none_or(|told| told == *end));
-        past.map(|end| format!("{mark} {end}"))
-    };
-    let [until, on] = PAST;
-    let by_words = marked(until, decision_end).or_else(|| marked(on, decided_day));
-    by_words.or_else(|| Some(format!("{until} {}", told.filter(|it| *it < today)?)))
+    let past = told.or_else(named).filter(|end| *end < today.date_in(&TimeZone::UTC));
+    past.map(|end| format!("{PAST} {end}"))
 }
 
 /// True if `text` is a mark of [`past_end`], and no person's note such as `past: on hold`.
 pub(super) fn is_past_mark(text: &str) -> bool {
     let is_day = |day: &str| day.trim_start().parse::<Date>().is_ok();
-    PAST.iter().any(|mark| text.strip_prefix(mark).is_some_and(is_day))
+    text.strip_prefix(PAST).is_some_and(is_day)
 }
 
 /// Text between a discussion and the tag of the entry that settled it.
@@ -282,19 +276,17 @@ mod tests {
             memory.valid_until = told.map(day);
             past_end(&memory, day("2026-10-05"))
         };
-        let (fair, visit) =
-            ("the fair is on Sunday 4 October", "the surveyor sees the hull on the 4th");
-        assert_eq!(past(fair, None).as_deref(), Some("past: on 2026-10-04"));
-        assert_eq!(past(fair, Some("2026-10-04")).as_deref(), Some("past: on 2026-10-04"));
-        assert_eq!(past(fair, Some("2026-10-05")), None);
+        let (logs, visit) = ("debug logs until 4 October", "the surveyor sees the hull on the 4th");
+        assert_eq!(past(logs, None).as_deref(), Some("past: until 2026-10-04"));
+        assert_eq!(past(logs, Some("2026-10-05")), None);
         assert_eq!(past(visit, None), None);
         assert_eq!(past(visit, Some("2026-10-04")).as_deref(), Some("past: until 2026-10-04"));
     }
 
     #[test]
     fn a_persons_note_is_no_mark_of_a_past_end() {
-        assert!(is_past_mark("past: on 2026-10-04") && is_past_mark("past: until 2026-10-04"));
-        assert!(!is_past_mark("past: on hold") && !is_past_mark("past: on 2 hosts"));
+        assert!(is_past_mark("past: until 2026-10-04"));
+        assert!(!is_past_mark("past: until recently") && !is_past_mark("past: until 2 hosts"));
     }
 
     #[test]

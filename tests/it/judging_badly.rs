@@ -183,8 +183,8 @@ fn orders_in_a_record_close_no_fence_and_open_no_line() {
     let stub = judge(|ask| {
         let shown = ask.said("<batch-").unwrap();
         assert_eq!(shown.matches("</batch-").count(), 1, "closed once: {shown}");
-        let ids: Vec<Value> = ask.batch().iter().map(|it| it["id"].clone()).collect();
-        assert_eq!(ids, ["M1", "R1"]);
+        let ids: Vec<Value> = ask.lines().iter().map(|it| it["id"].clone()).collect();
+        assert_eq!(ids, ["S1", "M1", "R1"]);
         all(&[says("R1", "add", None, None)])
     });
     let place = place(&stub, &[("user", CHOICES[0]), ("user", order)]);

@@ -83,6 +83,11 @@ impl Ask {
 
     /// The records and memories of a question about memory, as they are shown.
     pub(crate) fn batch(&self) -> Vec<Value> {
+        self.lines().into_iter().filter(|it| it["said"].is_null()).collect()
+    }
+
+    /// The lines of such a question: messages, records and memories.
+    pub(crate) fn lines(&self) -> Vec<Value> {
         let lines = self.said("<batch-").unwrap_or_default().lines();
         lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
