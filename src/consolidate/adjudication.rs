@@ -518,18 +518,12 @@ impl<'a> ShownLine<'a> {
         ShownLine { id, kind: kind.name(), day, ..ShownLine::default() }
     }
 
-    /// Has no claim if it is that of the record of the batch that the memory was made of, which has this index.
-    fn of_memory(
-        id: &'a str,
-        memory: &'a Memory,
-        made_of: Option<(usize, &Record)>,
-    ) -> ShownLine<'a> {
-        let claim = memory.current_claim();
+    fn of_memory(id: &'a str, memory: &'a Memory, of: Option<String>) -> ShownLine<'a> {
         ShownLine {
             by: Some(memory.said_by),
-            claim: Some(claim).filter(|it| made_of.is_none_or(|(_, of)| of.claim != **it)),
+            claim: Some(memory.current_claim()),
             stage: Some(memory.stage.name()),
-            of: made_of.map(|(at, _)| format!("R{}", at + 1)),
+            of,
             ..ShownLine::new(id, memory.claim.kind(), memory.valid_from)
         }
     }
@@ -619,9 +613,8 @@ impl Draft {
             }
             let id = format!("M{}", self.shown.len() + fresh.len() + 1);
             let of = self.records.iter().position(|it| it.offer.own == Some(memory.id));
-            let made_of = of.and_then(|at| Some((at, &self.records.get(at)?.offer.record)));
-            let line = shown_line(&ShownLine::of_memory(&id, memory, made_of));
-            let Some(line) = line else { continue };
+            let of = of.map(|at| format!("R{}", at + 1));
+            let Some(line) = shown_line(&ShownLine::of_memory(&id, memory, of)) else { continue };
             lines.push(line);
             fresh.push((memory.id, id.clone()));
             targets.push((id, memory.id));
