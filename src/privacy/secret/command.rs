@@ -285,6 +285,14 @@ pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
     let given =
         |it: &&&str| scan.from(mark).strip_prefix(**it).is_some_and(|rest| rest.starts_with(' '));
     let given = GIVEN.iter().find(given).filter(|_| end < mark);
+    let alone = GIVEN.iter().any(|it| name.strip_suffix(it).is_some_and(|it| it.ends_with(' ')));
+    let word = scan
+        .piece(user..scan.run(user, |byte| byte.is_ascii_graphic()))
+        .trim_end_matches([',', '.', ')']);
+    if alone && value::is_marked(word) && !word.contains([':', '@']) {
+        scan.add_hit(user..user + word.len());
+        return;
+    }
     let value = match scan.byte(mark) {
         _ if given.is_some() => scan.gap(mark + given.map_or(0, |word| word.len())),
         b'/' if end < mark && is_blank(scan.byte(mark + 1)) => scan.gap(mark + 1),

@@ -40,8 +40,7 @@ pub(super) fn headless_key(scan: &mut Scan<'_>, at: Range<usize>) {
 
 /// Masks the lines before the closing line of a private key.
 pub(super) fn headless_end(scan: &mut Scan<'_>, at: Range<usize>) {
-    let label = scan.run_within(at.end, 40, |byte| byte != b'-');
-    if !scan.piece(at.end..label).ends_with("PRIVATE KEY") {
+    if !shape::is_secret_title(scan.piece(at.end..shape::title_end(scan, at.end))) {
         return;
     }
     let mut line = scan.line_start(at.start, LINE_MAX);
@@ -81,6 +80,37 @@ pub(super) fn password_line(scan: &mut Scan<'_>, at: Range<usize>) {
     let names = [database, user].iter().all(|it| !number(it));
     if form && names && 3 <= password.len() && !value::is_reference(password) {
         scan.add_hit(end - password.len()..end);
+    }
+}
+
+/// Masks the passwords of a mail server's map, which has a host and a login in a line: on the line of a host's port, or
+/// below the name of such a file.
+pub(super) fn mail_map(scan: &mut Scan<'_>, at: Range<usize>) {
+    let is_port = scan.byte(at.start) == b':';
+    let mut line = if is_port {
+        Some(scan.line_start(at.start, LINE_MAX))
+    } else {
+        scan.next_line(scan.line_end(at.end, LINE_MAX))
+    };
+    for _ in 0..if is_port { 1 } else { LINES_MAX } {
+        let Some(start) = line else { return };
+        let end = scan.line_end(start, LINE_MAX);
+        let ends = ['"', '\'', '`'];
+        let text = scan.piece(start..end);
+        // `echo "[smtp.example.org]:587 user:secret" > sasl_passwd`
+        let text = text.split_once(ends).map_or(text, |(_, text)| text);
+        let text = text.split(ends).next().unwrap_or_default().trim_end();
+        let (host, login) = text.split_once([' ', '\t']).unwrap_or_default();
+        let (user, password) = login.trim_start().split_once(':').unwrap_or_default();
+        let is_host = host.contains(['.', '[', '@']) && !host.contains(['/', '=']);
+        let fits = !user.is_empty() && !user.contains([' ', '/']) && !password.contains(' ');
+        if is_host && fits && 4 <= password.len() && !value::is_no_secret(password, "") {
+            let from = start + scan.piece(start..end).rfind(password).unwrap_or_default();
+            scan.add_hit(from..from + password.len());
+        } else if !text.starts_with('#') {
+            return;
+        }
+        line = scan.next_line(end);
     }
 }
 

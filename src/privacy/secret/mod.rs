@@ -6,6 +6,7 @@
 //! only mark ranges. A range never includes a quote, a brace or half an escape, so JSON stays JSON,
 //! even inside a JSON string.
 
+mod code;
 mod command;
 mod file;
 mod header;
@@ -50,6 +51,7 @@ fn found(text: &str) -> Vec<Hit> {
     });
     scan.rule = "vendor-token";
     shape::three_parts(&mut scan);
+    shape::wrapped(&mut scan);
     scan.hits
 }
 

@@ -49,13 +49,18 @@ pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
     if is_tag && is_blank(scan.byte(tag)) && !value::is_reference(scan.piece(named.value..tag)) {
         named.value = scan.gap(tag);
     }
+    let listed = matches!(named.separator, Separator::Equals | Separator::Colon);
+    if listed && scan.byte(named.value) == b'(' {
+        // A literal in brackets, perhaps of several parts.
+        let first = scan.run_within(named.value + 1, NAME_MAX, |byte| byte.is_ascii_whitespace());
+        named.value = if scan.quote(first).is_some() { first } else { named.value };
+    }
     let prefixed = match scan.byte(named.value) {
         b'b' | b'r' | b'f' | b'u' | b'@' | b'N' if scan.quote(named.value + 1).is_some() => 1,
         _ => 0,
     };
     let tripled = ["\"\"\"", "'''"].iter().any(|it| scan.from(named.value).starts_with(it));
     let prefixed = prefixed.max(wrapper(scan, named.value)).max(if tripled { 2 } else { 0 });
-    let listed = matches!(named.separator, Separator::Equals | Separator::Colon);
     match scan.quote(named.value + prefixed) {
         Some((quote, _)) if named.quote.is_some_and(|name| quote.ends_around(name)) => {}
         Some((quote, start)) => quoted(scan, &named, quote, start),
@@ -111,7 +116,13 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<NamedValue<'a>
     let kind = kind(scan, name, start, separator).or_else(|| {
         let end = scan.run_within(scan.quote_or(value).1, KEY_LEN, shape::is_base64);
         let key = scan.piece(scan.quote_or(value).1..end);
-        (name == "key" && key.len() == KEY_LEN && key.ends_with('=')).then_some(Kind::Key)
+        let is_base64 = key.len() == KEY_LEN && key.ends_with('=');
+        // `id:secret`, both in hexadecimal digits
+        let rest = scan.byte(end) == b':' && {
+            let end = scan.run_within(end + 1, 2 * KEY_LEN, |byte| byte.is_ascii_hexdigit());
+            value::is_hex_key(scan.piece(scan.quote_or(value).1 + key.len() + 1..end))
+        };
+        (name == "key" && (is_base64 || rest)).then_some(if rest { Kind::Token } else { Kind::Key })
     })?;
     let spaced = is_blank(scan.byte(end)) || is_blank(scan.before(value));
     Some(NamedValue { name, kind, start, quote, separator, value, spaced, paired })
@@ -173,15 +184,25 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
         }
         Separator::Comma => {
             let head = scan.piece(scan.floor(named.start.saturating_sub(10))..named.start);
+            let line = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start);
+            let sets =
+                ["setProperty(\"", "setenv(\"", "setenv('"].iter().any(|it| line.contains(it));
             value::is_random(secret)
+                || sets && named.kind == Kind::Password && value::may_be_secret(secret, false)
                 || head.contains("define(")
                     && (named.kind == Kind::Password || KEY_LEN <= secret.len())
                 || scan.piece(named.start..named.start + 2) == "--"
                     && value::may_be_secret(secret, false)
         }
         Separator::Is => {
-            let is_phrase = named.name.to_ascii_lowercase().ends_with("passphrase");
-            value::is_random(secret) || is_phrase && value::is_words(secret)
+            let is_phrase =
+                named.name == "PSK" || named.name.to_ascii_lowercase().ends_with("passphrase");
+            let head = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start);
+            value::is_random(secret)
+                || is_phrase && value::is_words(secret)
+                || named.kind == Kind::Password
+                    && sentence::is_given(head)
+                    && value::may_be_secret(secret, false)
         }
         Separator::Tag => false,
     };
@@ -242,9 +263,8 @@ fn bare(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form) -> Range<usize> {
     if let Some(next) = next_parameter(scan.piece(named.value..short)) {
         end = named.value + next;
     }
-    let word = scan
-        .piece(named.value..end)
-        .trim_end_matches(['.', ',', ';', ':', ')', ']', '}', '!', '|', '“', '”', '»', '」']);
+    let ends = |it: char| ".,;:)]}!|".contains(it) || sentence::CLOSING.contains(&it);
+    let word = scan.piece(named.value..end).trim_end_matches(ends);
     named.value..named.value + word.len()
 }
 
@@ -329,7 +349,10 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
                 let key = named.quote.is_some() && digits == word.len();
                 (form != Form::Other && 6 <= digits) || (key && 8 <= digits)
             }
-            Kind::Maybe => named.quote.is_some() && named.name == "pin" && is_pin(word),
+            Kind::Maybe => {
+                let is_set = named.quote.is_some() || form == Form::Environment;
+                is_set && named.name.to_ascii_lowercase().ends_with("pin") && is_pin(word)
+            }
             Kind::Key => false,
         };
     }
@@ -366,10 +389,7 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
     if named.paired {
         return value::is_random(word) || value::may_be_secret(word, true);
     }
-    if named.separator == Separator::Is
-        && named.kind != Kind::Password
-        && value::is_identifier(word)
-    {
+    if named.separator == Separator::Is && value::is_identifier(word) {
         return false;
     }
     let line = stands_alone(scan, named, at.end);
@@ -405,7 +425,9 @@ fn is_plain(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize, word: &str) -> 
     let next = scan.gap(end);
     let goes_on = end < next && scan.byte(next).is_ascii_alphabetic();
     let ends = matches!(scan.byte(next), 0 | b'\n' | b'\r' | b'"' | b'\'');
-    let starts = named.start == 0 || scan.before(named.start).is_ascii_whitespace();
+    let quoted = matches!(scan.before(named.start), b'"' | b'\'')
+        && scan.before(named.start) == scan.byte(next);
+    let starts = named.start == 0 || scan.before(named.start).is_ascii_whitespace() || quoted;
     let among_words = !colon && starts && (goes_on || ends);
     let clause = among_words && (!named.spaced || value::is_random(word));
     let member = starts && scan.byte(next) == b'}' && !value::is_name(word);
@@ -426,7 +448,11 @@ const USERS: [&str; 9] = [
 /// Returns whether a clause before the name says who the user is: `user bob, pass: …`.
 fn is_beside_user(scan: &Scan<'_>, named: &NamedValue<'_>) -> bool {
     let head = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start).trim_end();
-    let Some(clause) = head.strip_suffix([',', '/', '|', ';']) else { return false };
+    let Some(clause) = head.strip_suffix([',', '/', '|', ';']) else {
+        // `user:bob pass:…`
+        let word = head.rsplit(' ').next().unwrap_or_default();
+        return word.split_once([':', '=']).is_some_and(|(name, _)| USERS.contains(&name));
+    };
     let mut words = clause.rsplit([' ', ':', '=']).filter(|word| !word.is_empty());
     let is_verb = |word: &&str| words::VERBS.contains(*word);
     words.next().is_some()

@@ -4,7 +4,7 @@
 
 use super::scan::Scan;
 use super::words::{self, phrases};
-use super::{command, file, header, named, sentence, shape};
+use super::{code, command, file, header, named, sentence, shape};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -27,7 +27,7 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule(name, shape::prefixed, lines.into_iter().filter_map(shape::prefix).collect())
     });
     let first = [
-        rule("private-key", shape::private_key, vec!["-----BEGIN "]),
+        rule("private-key", shape::private_key, vec!["-----BEGIN ", "---- BEGIN "]),
         rule("private-key", file::headless_key, phrases("key-starts")),
         rule("private-key", file::headless_end, vec!["-----END "]),
         rule("jwt", shape::jwt, vec!["eyJ"]),
@@ -43,6 +43,7 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule("basic-login", command::sent, vec!["send \"", "send \\", "send -- ", "sendline("]),
         rule("basic-login", command::written, vec!["echo ", "printf "]),
         rule("secret-file", file::password_line, phrases("password-lines")),
+        rule("secret-file", file::mail_map, phrases("mail-maps")),
         rule("secret-file", file::jar, vec!["\tTRUE\t/", "\tFALSE\t/"]),
         rule("secret-file", file::manifest, phrases("manifests")),
         rule("secret-file", file::web_key, vec!["\"kty"]),
@@ -56,6 +57,8 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule("named-secret", named::read, phrases("names")),
         rule("named-secret", sentence::told, phrases("told")),
         rule("named-secret", sentence::told, phrases("told-tokens")),
+        rule("named-secret", code::told, phrases("pins")),
+        rule("named-secret", code::told, phrases("code-nouns")),
         rule("named-secret", sentence::printed, phrases("prints")),
         rule("named-secret", sentence::seed, phrases("seeds")),
         rule("named-secret", sentence::codes, phrases("codes")),

@@ -10,7 +10,17 @@ use std::sync::LazyLock;
 
 /// Bytes before and after the name that are read.
 const NEAR_MAX: usize = 80;
+/// Maximum bytes of a word that starts within them.
+const WORD_MAX: usize = 512;
 const TOKEN_MIN: usize = 16;
+/// Marks before and after a word that is quoted.
+pub(super) const OPENING: [char; 13] =
+    ['`', '"', '\'', '„', '«', '“', '‘', '‚', '»', '「', '『', '‹', '›'];
+pub(super) const CLOSING: [char; 12] =
+    ['`', '"', '\'', '“', '»', '”', '’', '«', '」', '』', '›', '‹'];
+/// Words for a password that end longer words.
+const COMPOUNDS: [&str; 7] =
+    ["passwort", "kennwort", "wachtwoord", "passord", "schlüssel", "lösenord", "adgangskode"];
 const AROUND: &[char] = &['.', ':', '!', '?', '(', ')', '[', ']', '*', '-'];
 
 static TOLD_TOKENS: LazyLock<HashSet<&str>> =
@@ -21,18 +31,23 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     let name = scan.piece(at.clone()).to_lowercase();
     let Some(at) = name_range(scan, at, &name) else { return };
     let is_token = TOLD_TOKENS.contains(name.as_str());
-    let from = scan.line_start(at.start, NEAR_MAX);
-    let text = scan.piece(from..scan.line_end(at.end, NEAR_MAX));
+    let near = near(scan, &at);
+    let (from, text) = (near.start, scan.piece(near));
     let (head, tail) = (at.start - from, at.end - from);
     let purpose = text.get(..head).unwrap_or_default().split_whitespace().next_back();
     if name.starts_with("key") && purpose.is_some_and(|it| words::KEYS_NOT.contains(it)) {
         return;
     }
-    let is_pin = scan.piece(at.clone()).starts_with("PIN");
     let given = is_given(text.get(..head).unwrap_or_default());
     let is_told = |place: usize, word: &str| {
+        let before = text.get(..place).unwrap_or_default();
+        // Most words are short ones of small letters, which are secret only in quotes.
+        let is_plain = word.len() < TOKEN_MIN && word.bytes().all(|it| it.is_ascii_lowercase());
+        if is_plain && !before.ends_with(OPENING) {
+            return false;
+        }
         let between = text.get(tail..place).unwrap_or_default().trim_start_matches("'s").trim();
-        if between.contains("\",") || between.contains("\":") {
+        if between.contains("\",") || between.contains("\":") || value::is_identifier(word) {
             return false;
         }
         let after = text.get(place + word.len()..head).unwrap_or_default();
@@ -40,13 +55,13 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
         if words::ATTRIBUTES.contains(first) && value::is_versioned(word) {
             return false;
         }
-        let is_next = tail < place && between.trim_end_matches('(').is_empty();
+        let is_next =
+            tail < place && between.trim_end_matches(['(', '「', '『', '«']).trim().is_empty();
         let is_linked = tail <= place && is_linked(text, place);
         let is_led = is_linked || tail <= place && is_led(text, place) || is_role(after);
         // Paths and signatures also hold `/` and `+`.
-        let fits = !word.contains(['+', '/', '=']) || scan.before(from + place) == b' ';
-        let is_key =
-            is_told_token(word) && fits || value::is_hex_key(word) || value::is_interspersed(word);
+        let fits = !word.contains(['+', '/', '=']) || before.ends_with([' ', '：', '「', '«']);
+        let is_key = fits && is_told_token(word) || value::is_interspersed(word);
         if is_predicate(after, text.get(tail..).unwrap_or_default()) && value::is_likely(word) {
             return true;
         }
@@ -54,53 +69,107 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
             return value::is_key(word) || value::is_mixed(word, 1);
         }
         if is_token || (is_next || is_led) && is_key {
-            let likely = is_next && given && value::is_likely(word);
+            let is_given = is_next && given || is_linked && is_subject(between);
+            let is_given = is_given && !value::is_versioned(word) && !value::names_type(word);
+            let likely = is_given && value::is_likely(word);
             return (is_next || is_led) && is_key || likely;
         }
         let ends = between.ends_with(':')
             && text.get(place + word.len()..).is_some_and(|it| it.trim().is_empty());
-        let is_subject =
-            is_linked && is_subject(between) || ends || is_next && given || is_role(after);
-        if name.starts_with("pin") {
-            let digits = word.bytes().all(|byte| byte.is_ascii_digit());
-            return is_pin && is_next && digits && (4..=8).contains(&word.len());
+        let is_undivided = name.bytes().any(|byte| 0xe2 < byte);
+        let is_subject = is_linked && (is_subject(between) || is_undivided && between.len() < 40)
+            || ends
+            || is_next && given
+            || is_role(after);
+        let enclosed = before.ends_with(OPENING)
+            && text.get(place + word.len()..).is_some_and(|it| it.starts_with(CLOSING));
+        let is_near = is_next || is_led;
+        Position {
+            is_linked,
+            is_subject,
+            is_changed: tail <= place && is_changed(text, head..tail, place, word),
+            is_near,
+            is_foreign: is_near && !name.is_ascii(),
+            // `which password? I used …`
+            is_answer: is_led && between.contains("? "),
+            is_given: is_next && given || is_only_led(between),
+            is_quoted: enclosed,
         }
-        let enclosed = text.get(..place).is_some_and(|it| it.ends_with(['`', '"', '\'', '„', '«']))
-            && text
-                .get(place + word.len()..)
-                .is_some_and(|it| it.starts_with(['`', '"', '\'', '“', '»']));
-        let small = word.starts_with(|letter: char| letter.is_ascii_lowercase());
-        let digits_min = match is_next || is_led {
-            is_near if is_subject || is_near && small => 1,
-            true => 2,
-            false => usize::MAX,
-        };
-        let is_changed = tail <= place && is_changed(text, head..tail, place, word);
-        (is_linked || is_changed || (is_next || is_led) && !name.is_ascii())
-            && value::is_likely(word)
-            || is_changed && (value::is_random(word) || word.contains('.') && value::is_leet(word))
-            || value::is_strong(word) && (!is_numbered(word) || is_linked)
-            || value::is_mixed(word, digits_min)
-            || is_subject && value::is_divided(word)
-            || is_subject
-                && enclosed
-                && is_linked
-                && value::may_be_secret(word, false)
-                && !value::is_code(word)
-            || (is_next || is_led) && value::is_made_up(word)
-            || value::is_phrase(word) && is_linked
+        .fits(word)
     };
     let told = pieces(text).filter(|(place, word)| is_told(*place, word));
-    let foreign = foreign(text, head..tail, !name.is_ascii());
-    let told = told.map(|(place, word)| place..place + word.len()).chain(foreign);
+    let foreign = foreign(text, head..tail, !name.is_ascii()).filter(|_| !is_token);
+    let phrase = phrase(text, head..tail);
+    let told = told.map(|(place, word)| place..place + word.len()).chain(foreign).chain(phrase);
     let told: Vec<Range<usize>> = told.map(|it| from + it.start..from + it.end).collect();
     told.into_iter().for_each(|it| scan.add_hit(it));
     let is_title = scan.piece(from..at.start).starts_with('#');
     announced(scan, at.end, is_title);
+    if name.ends_with(".key") {
+        shown(scan, at);
+    }
+}
+
+/// Range of the text near a name, within its line. The last word is read to its end.
+fn near(scan: &Scan<'_>, name: &Range<usize>) -> Range<usize> {
+    let end = scan.line_end(name.end, NEAR_MAX);
+    let end = scan.run_within(end, WORD_MAX, |byte| byte.is_ascii_graphic() && byte != b'\\');
+    scan.line_start(name.start, NEAR_MAX)..end
+}
+
+/// What the words around say of a word near the name of a password.
+struct Position {
+    /// A verb or a colon precedes the word.
+    is_linked: bool,
+    /// The words between leave the name the subject of that verb.
+    is_subject: bool,
+    /// The sentence says that the word is the new value.
+    is_changed: bool,
+    /// The name, or a word such as `now`, precedes the word.
+    is_near: bool,
+    /// The same behind a name with letters beyond ASCII.
+    is_foreign: bool,
+    /// The sentence follows a question for the password.
+    is_answer: bool,
+    /// `with password …`, `password is still …`
+    is_given: bool,
+    is_quoted: bool,
+}
+
+impl Position {
+    /// Returns whether a word at this position is the password.
+    fn fits(&self, word: &str) -> bool {
+        let is_set = self.is_linked || self.is_changed;
+        let small = word.starts_with(|letter: char| letter.is_ascii_lowercase());
+        let digits_min = match self.is_near {
+            is_near if self.is_subject || is_near && small => 1,
+            true => 2,
+            false => usize::MAX,
+        };
+        let is_told = self.is_subject || self.is_changed || self.is_answer || self.is_foreign;
+        (is_set || self.is_foreign) && value::is_likely(word)
+            || self.is_changed
+                && (value::is_random(word) || word.contains('.') && value::is_leet(word))
+            || value::is_strong(word) && (!is_numbered(word) || self.is_linked)
+            || value::is_mixed(word, digits_min)
+            || self.is_subject && value::is_divided(word)
+            || is_told && value::is_marked(word)
+            || self.is_given && value::is_numbered(word)
+            || self.is_subject
+                && self.is_quoted
+                && self.is_linked
+                && value::may_be_secret(word, false)
+                && !value::is_code(word)
+            || self.is_near && value::is_made_up(word)
+            || value::is_phrase(word) && self.is_linked
+    }
 }
 
 /// Range of the name that a keyword begins; `None` if it is part of code.
 fn name_range(scan: &Scan<'_>, at: Range<usize>, name: &str) -> Option<Range<usize>> {
+    // `pw to`
+    let short = name.starts_with("pw") || name.starts_with("ww");
+    let at = if short { at.start..at.start + "pw".len() } else { at };
     // `password=`, `password.len`, `db_password` and `tokens` are different names.
     let goes_on = |byte: u8| b"_-=(/".contains(&byte) || byte.is_ascii_alphanumeric();
     let member = scan.byte(at.end) == b'.' && goes_on(scan.byte(at.end + 1));
@@ -110,35 +179,91 @@ fn name_range(scan: &Scan<'_>, at: Range<usize>, name: &str) -> Option<Range<usi
         before => before == b'_' || before == b'.',
     };
     let is_code = member || goes_on(scan.byte(at.end)) || joined;
-    if name.is_ascii() && (is_code || !scan.word_starts(at.start)) {
+    // `Datenbankpasswort`
+    let is_compound = COMPOUNDS.contains(&name) && scan.byte(at.start).is_ascii_lowercase();
+    if name.is_ascii() && (is_code || !is_compound && !scan.word_starts(at.start)) {
         return None;
     }
-    // `pw to`; `şifresi`, `lösenordet`
-    let end = match name.split_once(' ') {
-        Some((word @ ("pw" | "ww"), _)) => at.start + word.len(),
-        // Names in Chinese have no endings.
-        _ if name.bytes().all(|byte| byte < 0xe0) && !name.is_ascii() => {
-            scan.run_within(at.end, 8, |byte| {
-                byte.is_ascii_alphabetic() || 0x7f < byte && byte < 0xe0
-            })
-        }
-        _ => at.end,
-    };
+    // `şifresi`, `lösenordet`
+    // Names in Chinese have no endings.
+    let inflects = !short && !name.is_ascii() && name.bytes().all(|byte| byte < 0xe0);
+    let ending = |byte: u8| byte.is_ascii_alphabetic() || 0x7f < byte && byte < 0xe0;
+    let end = if inflects { scan.run_within(at.end, 8, ending) } else { at.end };
     Some(at.start..end)
 }
 
-/// Finds a word with letters of another alphabet and digits at the end of a sentence: `пароль от сервера: …`.
-fn foreign(text: &str, name: Range<usize>, is_foreign: bool) -> Option<Range<usize>> {
-    let marks = ['.', ',', ';', '!', ')', '"', '»', '`', '\''];
-    let text = text.trim_end().trim_end_matches(marks);
-    let (between, word) = text.get(name.end..)?.rsplit_once([' ', '"', '«', '`'])?;
-    let place = text.len() - word.len();
-    // `пароль от вайфая …`
-    let is_next = is_subject(between) && [0, 2].contains(&between.split_whitespace().count());
-    let is_told = is_linked(text, place)
-        || is_changed(text, name, place, word)
-        || is_foreign && (is_next || is_led(text, place));
-    (value::is_foreign(word) && is_told).then_some(place..text.len())
+/// Finds the words with letters beyond ASCII, and digits or marks, that a sentence gives: `пароль от сервера: …`.
+fn foreign(text: &str, name: Range<usize>, is_foreign: bool) -> impl Iterator<Item = Range<usize>> {
+    let parts = |it: char| it.is_whitespace() || "\"'`,;<>()«»„“”「」『』。，".contains(it);
+    let marks = ['.', ':', '!', '?', '-', '—', '–'];
+    let mut end = name.end;
+    text.get(name.end..).unwrap_or_default().split_inclusive(parts).filter_map(move |piece| {
+        let place = end;
+        end += piece.len();
+        let word = piece.trim_end_matches(parts).trim_end_matches(marks);
+        if !value::is_foreign(word) {
+            return None;
+        }
+        let between = text.get(name.end..place)?;
+        // `пароль от вайфая …`
+        let between = between.trim_end_matches(OPENING);
+        let is_next = is_subject(between) && [0, 2].contains(&between.split_whitespace().count());
+        let is_told = is_linked(text, place)
+            || is_changed(text, name.clone(), place, word)
+            || is_foreign && (is_next || is_led(text, place));
+        is_told.then_some(place..place + word.len())
+    })
+}
+
+/// Finds a passphrase of several words, with a digit and quotes of print, or without quotes: `the passphrase is: seven gulls over harbour`.
+fn phrase(text: &str, name: Range<usize>) -> Option<Range<usize>> {
+    /// Minimum words behind a verb; behind a colon one fewer is enough.
+    const WORDS_MIN: usize = 4;
+    let word = text.get(name.clone())?.to_lowercase();
+    let rest = text.get(name.end..)?;
+    let quoted = rest.find(['«', '»', '「', '『', '„', '“']).map(|at| name.end + at);
+    if let Some(open) = quoted.filter(|at| is_linked(text, *at))
+        && is_subject(text.get(name.end..open)?)
+    {
+        let start = open + text.get(open..)?.chars().next()?.len_utf8();
+        let words = text.get(start..)?.split(CLOSING).next()?;
+        let phrase = words.trim();
+        let fits = phrase.contains(' ') && phrase.bytes().any(|byte| byte.is_ascii_digit());
+        let start = start + words.len() - words.trim_start().len();
+        return fits.then_some(start..start + phrase.len());
+    }
+    if !["phras", "fras", "фраз", "フレーズ", "wachtzin"].iter().any(|it| word.contains(it))
+    {
+        return None;
+    }
+    let colon =
+        rest.find([':', '：']).map(|at| at + rest[at..].chars().next().map_or(1, char::len_utf8));
+    let verb = || {
+        let mut ends = rest.match_indices(' ').map(|(at, _)| at);
+        ends.find(|at| is_linked(rest, *at)).map(|at| at + 1)
+    };
+    let linked = colon.or_else(verb)?;
+    let start = name.end + linked + rest.get(linked..)?.len()
+        - rest
+            .get(linked..)?
+            .trim_start_matches([' ', '«', '„', '“', '"', '`', '*', '\u{a0}'])
+            .len();
+    let ends = |it: char| !it.is_alphanumeric() && !" -'’".contains(it);
+    let words = text.get(start..)?.split(ends).next()?;
+    let words = words.split(" - ").next()?.trim_end_matches([' ', '-', '\'']);
+    let count = words.split(' ').count();
+    let is_plain = |word: &str| {
+        let word = word.to_lowercase();
+        [&words::PLAIN, &words::GRAMMAR, &words::ABOUT, &words::LINKS, &words::LEADS]
+            .iter()
+            .any(|it| it.contains(word.as_str()))
+    };
+    let least = WORDS_MIN - usize::from(colon.is_some());
+    let plain = words.split(' ').filter(|it| is_plain(it)).count();
+    ((least..=12).contains(&count)
+        && plain * 5 < count
+        && is_subject(rest.get(..linked)?.trim_end_matches([':', '：'])))
+    .then_some(start..start + words.len())
 }
 
 /// Masks the answer on the line after a question: `assistant: it's secret`.
@@ -200,7 +325,8 @@ pub(super) fn codes(scan: &mut Scan<'_>, at: Range<usize>) {
 pub(super) fn network(scan: &mut Scan<'_>, at: Range<usize>) {
     let from = scan.line_start(at.start, NEAR_MAX);
     let text = scan.piece(from..scan.line_end(at.end, NEAR_MAX));
-    let keys = ["key", "code", "pass", "psk", "clé", "clave", "schlüssel", "chiave", "chave"];
+    let keys =
+        ["key", "code", "kod", "pass", "psk", "clé", "clave", "schlüssel", "chiave", "chave"];
     let lower = text.to_lowercase();
     if !scan.word_starts(at.start) || !keys.iter().any(|key| lower.contains(key)) {
         return;
@@ -221,7 +347,7 @@ pub(super) fn network(scan: &mut Scan<'_>, at: Range<usize>) {
 pub(super) fn printed(scan: &mut Scan<'_>, at: Range<usize>) {
     let is_mail = scan.piece(at.clone()).starts_with("334");
     let is_base64 = |word: &str| word.bytes().all(shape::is_base64);
-    let fits = if is_mail { is_base64 } else { value::is_answer };
+    let fits = if is_mail { is_base64 } else { value::is_printed };
     answer(scan, scan.line_end(at.end, COMMAND_MAX), fits);
 }
 
@@ -306,26 +432,35 @@ fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Returns whether `is` or a colon precedes the word at `place`.
-fn is_linked(text: &str, place: usize) -> bool {
-    let quotes = |letter: char| letter.is_whitespace() || "\"'`«„“「*".contains(letter);
+pub(super) fn is_linked(text: &str, place: usize) -> bool {
+    let quotes =
+        |letter: char| letter.is_whitespace() || "*[".contains(letter) || OPENING.contains(&letter);
     let before = text.get(..place).unwrap_or_default().trim_end_matches(quotes);
     let word = before.split_whitespace().next_back().unwrap_or_default().to_lowercase();
-    before.ends_with([':', '：', '—', '–', '是', 'は', '为', '為'])
-        || words::VERBS.contains(word.as_str())
+    before.ends_with([
+        ':', '：', '—', '–', '→', '＝', '是', 'は', '为', '為', '成', '了', '는', '은', '를', 'を',
+    ]) || words::VERBS.contains(word.as_str())
+}
+
+/// Returns whether a verb, and only words such as `still`, stand between a name and its value.
+fn is_only_led(between: &str) -> bool {
+    let is_verb = |word: &str| words::VERBS.contains(word);
+    between.split_whitespace().any(is_verb)
+        && between.split_whitespace().all(|it| is_verb(it) || words::LEADS.contains(it))
 }
 
 /// Returns whether the words before a name introduce its value: `with password …`, `user bob and
 /// password …`.
-fn is_given(before: &str) -> bool {
+pub(super) fn is_given(before: &str) -> bool {
     let mut last = before.split_whitespace().rev();
     let article = |word: &&str| ["the", "dem", "le", "la", "a", "o"].contains(word);
     last.find(|word| !article(word)).is_some_and(|word| GIVEN.contains(&word))
 }
 
 /// Returns whether the words after a value say what it is for: `… as the password`.
-fn is_role(after: &str) -> bool {
+pub(super) fn is_role(after: &str) -> bool {
     /// Maximum words up to the name.
-    const WORDS_MAX: usize = 5;
+    const WORDS_MAX: usize = 7;
     let roles = ["as", "als", "comme", "como", "come", "when", "wenn", "quand", "cuando"];
     let mut words = after.split_whitespace();
     after.starts_with([' ', '`', '"', '\''])
@@ -336,7 +471,7 @@ fn is_role(after: &str) -> bool {
 }
 
 /// Returns whether the words after a value say that it is what the name says: `… is the root password on that box`.
-fn is_predicate(after: &str, behind: &str) -> bool {
+pub(super) fn is_predicate(after: &str, behind: &str) -> bool {
     /// Maximum words between the article and the name.
     const WORDS_MAX: usize = 3;
     let articles = [
@@ -375,8 +510,8 @@ fn is_changed(text: &str, name: Range<usize>, place: usize, value: &str) -> bool
     let changes = |it: &str| words::CHANGES.contains(plain(it).as_str());
     let between = text.get(name.end..place).unwrap_or_default();
     let to = [
-        "to", "auf", "in", "à", "par", "por", "para", "a", "al", "en", "naar", "na", "till", "til",
-        "на",
+        "to", "auf", "in", "à", "par", "por", "para", "pra", "a", "al", "en", "naar", "na", "till",
+        "til", "на",
     ];
     let before = text.get(..name.start).unwrap_or_default().split_whitespace().rev();
     let after = text.get(place + value.len()..).unwrap_or_default().split_whitespace();
@@ -391,15 +526,25 @@ fn is_changed(text: &str, name: Range<usize>, place: usize, value: &str) -> bool
             return true;
         }
         let word = plain(it);
-        changes(it) || words::LINKS.contains(word.as_str()) || words::LEADS.contains(word.as_str())
+        to.contains(&it)
+            || changes(it)
+            || words::LINKS.contains(word.as_str())
+            || words::LEADS.contains(word.as_str())
     };
-    between.split_whitespace().next_back().is_some_and(|it| to.contains(&plain(it).as_str()))
-        && between.split_whitespace().all(is_known)
-        && before
-            .take(NEAR_WORDS)
-            .chain(between.split_whitespace())
-            .chain(after.take(2))
-            .any(changes)
+    // `the password on the server got reset to …`
+    let mut last = between.split_whitespace().rev();
+    let is_reset = last.next().is_some_and(|it| to.contains(&it))
+        && last.next().is_some_and(changes)
+        && is_subject(between)
+        && value::is_marked(value);
+    is_reset
+        || between.split_whitespace().next_back().is_some_and(|it| to.contains(&plain(it).as_str()))
+            && between.split_whitespace().all(is_known)
+            && before
+                .take(NEAR_WORDS)
+                .chain(between.split_whitespace())
+                .chain(after.take(2))
+                .any(changes)
 }
 
 /// Returns whether the words between a name and a verb or a colon leave it the subject: `for the
@@ -407,7 +552,9 @@ fn is_changed(text: &str, name: Range<usize>, place: usize, value: &str) -> bool
 fn is_subject(between: &str) -> bool {
     let first = between.split_whitespace().next().unwrap_or_default().to_lowercase();
     let first = first.trim_matches(|letter: char| !letter.is_alphanumeric());
-    first.is_empty() || words::LINKS.contains(first)
+    // `dell'utente`
+    let elided = || first.find('\'').is_some_and(|at| words::LINKS.contains(&first[..=at]));
+    first.is_empty() || words::LINKS.contains(first) || elided()
 }
 
 /// Returns whether a word such as `is`, `to` or `now`, or a mark, precedes the word at `place`.
@@ -429,13 +576,14 @@ fn is_numbered(word: &str) -> bool {
         && (name.contains('.') || place.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// True for a long word of upper-case letters, lower-case letters and digits.
+/// True for a long word of upper-case letters, lower-case letters and digits, or of hexadecimal digits.
 fn is_told_token(word: &str) -> bool {
     let classes: [fn(&u8) -> bool; 3] =
         [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii_lowercase];
     let mixed = classes.iter().all(|class| 2 < value::count(word, class));
-    TOKEN_MIN <= word.len()
+    let is_key = TOKEN_MIN <= word.len()
         && !value::is_identifier(word)
         && (mixed || value::is_mixed(word, usize::MAX))
-        && value::is_of(word, b"_-+/=")
+        && value::is_of(word, b"_-+/=");
+    is_key || value::is_hex_key(word)
 }

@@ -1,6 +1,7 @@
 //! Tokens between a name and its value: a separator, words (`for the server is`), or a pair's keys.
 
 use super::scan::{Quote, Scan, is_blank};
+use super::sentence::OPENING;
 use super::{value, words};
 use std::ops::Range;
 
@@ -63,7 +64,7 @@ pub(super) fn separator(
     if let Some((separator, value)) = element(scan, start, quote, at) {
         return Some((quote, separator, value));
     }
-    if let Some((quote, value)) = selected(scan, end) {
+    if let Some((quote, value)) = selected(scan, start, end) {
         return Some((Some(quote), Separator::Comma, value));
     }
     let (separator, value) = match (scan.byte(at), scan.byte(at + 1)) {
@@ -141,17 +142,42 @@ fn element(
 
 /// Start of the string that fills a field or stands in for a variable: `('#password').fill('…`,
 /// `get('PASSWORD', default='…`.
-fn selected(scan: &Scan<'_>, end: usize) -> Option<(Quote, usize)> {
+fn selected(scan: &Scan<'_>, start: usize, end: usize) -> Option<(Quote, usize)> {
     let closed = scan.run_within(end, 8, |byte| b"]'\")/i`\\".contains(&byte));
     if closed == end {
         return None;
     }
     let rest = scan.from(closed);
+    let is_string = matches!(scan.before(start), b'"' | b'\'');
+    if let Some(value) = converted(scan, closed).filter(|_| is_string) {
+        return Some(value);
+    }
     let fills = words::FILLS.iter().filter(|it| rest.starts_with(**it));
     let fill = fills.max_by_key(|it| it.len())?;
     let value = scan.gap(closed + fill.len());
     let prefix = usize::from(scan.byte(value) == b'b');
     scan.quote(value + prefix).map(|(quote, _)| (quote, value))
+}
+
+/// Start of the string after the name, in a call or behind a blank: `from_static("x-api-key"), HeaderValue::from("…")`,
+/// `writeText "password" "…"`. It must look like a secret.
+fn converted(scan: &Scan<'_>, at: usize) -> Option<(Quote, usize)> {
+    /// Maximum bytes of the name of a call.
+    const CALL_MAX: usize = 48;
+    let value = match scan.byte(at) {
+        b',' => {
+            let call = scan.run_within(at + 1, CALL_MAX, |byte| byte.is_ascii_whitespace());
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_:.<>&".contains(&byte);
+            let end = scan.run_within(call, CALL_MAX, fits);
+            (call < end && scan.byte(end) == b'(').then_some(end + 1)?
+        }
+        b' ' => scan.gap(at),
+        _ => return None,
+    };
+    let secret = scan.piece(scan.string(value)?);
+    let fits = value::is_key(secret) || value::is_likely(secret) || value::is_marked(secret);
+    let (quote, _) = scan.quote(value)?;
+    (fits && !value::is_versioned(secret)).then_some((quote, value))
 }
 
 /// Start of the value in `{"type": …, "value": …}`, or `at` if there is no such object.
@@ -249,8 +275,8 @@ fn linked(scan: &Scan<'_>, mut at: usize) -> Option<usize> {
             return Some(next + 1);
         }
         if words::VERBS.contains(word.as_str()) {
-            let quotes = ['„', '“', '«', '「'];
-            let opened = quotes.iter().find(|it| scan.from(next).starts_with(**it));
+            let opened =
+                OPENING.iter().find(|it| !it.is_ascii() && scan.from(next).starts_with(**it));
             let value = next + opened.map_or(0, |it| it.len_utf8());
             return Some(value).filter(|_| end < next);
         }

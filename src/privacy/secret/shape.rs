@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 const LABEL_MAX: usize = 64;
 /// Maximum bytes of a key whose lines are separate strings; a later end belongs to something else.
 const BROKEN_MAX: usize = 16 * 1024;
+/// Maximum bytes of a part of a token.
+const KEY_MAX: usize = 1024;
 /// Minimum run of base64 characters in a line of a key.
 const LINE_MIN: usize = 16;
 /// The same for the only, short line of a truncated key; it must also have digits.
@@ -127,7 +129,62 @@ pub(super) fn prefixed(scan: &mut Scan<'_>, at: Range<usize>) {
     }
     if shape.rest.takes(end - at.end) && alone && ends {
         scan.add_hit(start..end);
+    } else if let Some(rest) = continuation(scan, start..end).filter(|_| alone)
+        && shape.rest.takes(end - at.end + rest.len())
+    {
+        scan.add_hit(start..end);
+        scan.add_hit(rest);
     }
+}
+
+/// Masks the rest of a key that a terminal, a shell or a literal wrapped onto further lines.
+pub(super) fn wrapped(scan: &mut Scan<'_>) {
+    const LINES_MAX: usize = 8;
+    for place in 0..scan.hits.len() {
+        let mut part = scan.hits[place].at.clone();
+        if KEY_MAX < part.len() || !value::is_random(scan.piece(part.clone())) {
+            continue;
+        }
+        scan.rule = scan.hits[place].rule;
+        for _ in 0..LINES_MAX {
+            let Some(rest) = continuation(scan, part) else { break };
+            scan.add_hit(rest.clone());
+            part = rest;
+        }
+    }
+}
+
+/// Range of the next part of a token, alone on the line after `part`; it must look random. Behind a backslash or in
+/// another literal, less is enough.
+fn continuation(scan: &Scan<'_>, part: Range<usize>) -> Option<Range<usize>> {
+    /// Minimum length of the first part, and of others.
+    const KEY_MIN: usize = 16;
+    const PART_MIN: usize = 6;
+    let (quote, closed) = scan.quote_or(part.end);
+    let quote = quote.filter(|quote| quote.depth == 0 && quote.mark != b'`');
+    let at = if quote.is_some() { scan.gap(closed) } else { part.end };
+    let joins = |byte: u8| matches!(byte, b'+' | b'.' | b'&') && quote.is_some();
+    let at = scan.gap(at + usize::from(joins(scan.byte(at))));
+    let is_joined = scan.byte(at) == b'\\' && matches!(scan.byte(at + 1), b'\n' | b'\r');
+    let line = scan.next_line(at + usize::from(is_joined))?;
+    let margin = |byte: u8| matches!(byte, b' ' | b'\t' | b'>' | b'|' | b'+');
+    let start = scan.run_within(line, 64, margin);
+    let start = match quote {
+        Some(quote) => scan.quote(start).filter(|(next, _)| *next == quote)?.1,
+        None => start,
+    };
+    let end = scan.run_within(start, KEY_MAX, |byte| is_base64(byte) || b"_-".contains(&byte));
+    let rest = scan.piece(start..end);
+    let is_end = matches!(scan.byte(scan.gap(end)), 0 | b'\n' | b'\r' | b'"' | b'\'' | b'\\');
+    let hex = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    // The digest of a commit is no part of a key in letters.
+    let digest = hex(rest) && matches!(rest.len(), 40 | 64) && !hex(scan.piece(part.clone()));
+    let certain = quote.is_some() || is_joined;
+    let fits = match certain {
+        true => PART_MIN <= rest.len() && KEY_MIN <= part.len() && !value::is_name_of_words(rest),
+        false => value::is_key(scan.piece(part.clone())) && value::is_tail(rest),
+    };
+    (is_end && fits && !digest).then_some(start..end)
 }
 
 /// `sk-` also begins names: a token is one long word, or has digits and no short words.
@@ -177,14 +234,12 @@ pub(super) fn private_key(scan: &mut Scan<'_>, at: Range<usize>) {
     if scan.hits.last().is_some_and(|hit| at.start < hit.at.end) {
         return;
     }
-    let label_end =
-        scan.run(at.end, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
-    let label = scan.piece(at.end..label_end);
-    let is_secret = label.contains("PRIVATE KEY") || label == "PGP MESSAGE";
-    if !is_secret || LABEL_MAX < label.len() || scan.piece(label_end..label_end + 5) != "-----" {
+    let label_end = title_end(scan, at.end);
+    let marks = scan.gap(label_end);
+    let body = scan.run_within(marks, "-----".len(), |byte| byte == b'-');
+    if !is_secret_title(scan.piece(at.end..label_end)) || body - marks < "----".len() {
         return;
     }
-    let body = label_end + 5;
     let Some(end) = closing_end(scan, body) else {
         return unclosed(scan, at.start, body);
     };
@@ -197,20 +252,44 @@ pub(super) fn private_key(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
+/// End of the title in the first or last line of an armoured block.
+pub(super) fn title_end(scan: &Scan<'_>, start: usize) -> usize {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b' ';
+    let is_title = |at: usize| scan.byte(at) == b'-' && scan.byte(at + 1) != b'-';
+    let mut end = scan.run_within(start, LABEL_MAX, fits);
+    // `tls-crypt-v2 client key`
+    while is_title(end) && end < start + LABEL_MAX {
+        end = scan.run_within(end + 1, LABEL_MAX, fits);
+    }
+    start + scan.piece(start..end).trim_end().len()
+}
+
+/// Returns whether a block with this title holds a key that is not public, or a message.
+pub(super) fn is_secret_title(title: &str) -> bool {
+    let words = title.to_ascii_lowercase();
+    let has = |names: &[&str]| names.iter().any(|it| words.contains(it));
+    has(&["key", "secret", "token", "password"])
+        && !has(&["public", "host key", "fingerprint", "signature", "certificate"])
+        || title == "PGP MESSAGE"
+}
+
 fn closing_end(scan: &mut Scan<'_>, from: usize) -> Option<usize> {
-    const CLOSING: &[u8] = b"-----END ";
     let known = scan.pem_end.filter(|known| from <= *known);
     let start = known.unwrap_or_else(|| {
         let rest = scan.bytes.get(from..).unwrap_or_default();
-        memchr::memmem::find(rest, CLOSING).map_or(scan.bytes.len(), |found| from + found)
+        let closes = |end: &usize| {
+            let before = scan.piece(scan.floor(end.saturating_sub("-----".len()))..*end);
+            before == "-----" || before.ends_with("---- ")
+        };
+        let found = memchr::memmem::find_iter(rest, b"END ").map(|found| from + found).find(closes);
+        found.unwrap_or(scan.bytes.len())
     });
     scan.pem_end = Some(start);
     if start == scan.bytes.len() {
         return None;
     }
-    let label =
-        scan.run(start + CLOSING.len(), |byte| byte.is_ascii_alphanumeric() || byte == b' ');
-    Some(scan.run(label, |byte| byte == b'-').min(label + 5))
+    let title = scan.gap(title_end(scan, start + "END ".len()));
+    Some(scan.run_within(title, "-----".len(), |byte| byte == b'-'))
 }
 
 /// Masks everything up to a quote if the closing line is missing and the text starts like a key.

@@ -3,6 +3,7 @@
 
 mod layouts;
 mod places;
+mod told;
 mod weak;
 
 use super::{RULES, mask};

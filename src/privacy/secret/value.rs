@@ -2,6 +2,7 @@
 
 use super::words;
 use regex::Regex;
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 /// Maximum bytes of the start or the end of a secret of which only these are shown: `...ab12`.
@@ -213,6 +214,12 @@ pub(super) fn is_recovery_code(word: &str) -> bool {
     6 <= word.len() && groups && (0 < letters && 0 < digits || 6 <= digits)
 }
 
+/// Returns whether a part of a word is an algorithm or a type, or the word a small version: `JWT-RS256`, `ProfileV2`.
+pub(super) fn names_type(word: &str) -> bool {
+    let lower = word.to_ascii_lowercase();
+    count(word, u8::is_ascii_digit) < 2 || lower.split('-').any(|it| words::TYPES.contains(it))
+}
+
 /// Returns whether a word ends with the name of an algorithm or a type.
 fn names_algorithm(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
@@ -241,12 +248,9 @@ pub(super) fn is_likely(word: &str) -> bool {
     let hex = word.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'));
     let capital = word.bytes().any(|byte| byte.is_ascii_uppercase());
     let numbered = ends_in_digits(word) && capital && DIGITS_MIN < word.len() - letters.len();
-    let file = word.rsplit_once('.').is_some_and(|(_, end)| {
-        (1..=4).contains(&end.len()) && end.bytes().all(|byte| byte.is_ascii_lowercase())
-    });
     is_random(word)
         && !hex
-        && !file
+        && !is_file(word)
         && !is_identifier(word)
         && !word.contains(['/', '\\', '=', '(', '[', '{', ':'])
         && (is_strong(word)
@@ -321,12 +325,53 @@ pub(super) fn is_identifier(word: &str) -> bool {
 
 /// Returns whether a word with non-ASCII letters and digits is probably a secret: `Ключ-42собака`.
 pub(super) fn is_foreign(word: &str) -> bool {
+    /// Letters of alphabets come before; later scripts do not divide words.
+    const ALPHABETS_END: char = '\u{700}';
     let count = |fits: fn(char) -> bool| word.chars().filter(|it| fits(*it)).count();
+    let digits = count(|it| it.is_ascii_digit());
     !word.is_ascii()
         && 6 <= word.chars().count()
         && 3 <= count(char::is_alphabetic)
-        && 2 <= count(|it| it.is_ascii_digit())
-        && word.chars().all(|it| it.is_alphanumeric() || "-_.!#$%^&*?@~+".contains(it))
+        && (2 <= digits || 1 == digits && 0 < count(|it| "!#$%^&*+_.".contains(it)))
+        && word
+            .chars()
+            .all(|it| it.is_alphanumeric() && it < ALPHABETS_END || "-_.!#$%^&*?@~+".contains(it))
+}
+
+/// Returns whether a word that a sentence gives as a password has what names and versions lack: letters of both cases or
+/// marks of two kinds, besides digits: `Lucertola.94-mare`.
+pub(super) fn is_marked(word: &str) -> bool {
+    let marks: HashSet<u8> = word.bytes().filter(|byte| byte.is_ascii_punctuation()).collect();
+    let has = |fits: fn(&u8) -> bool| 0 < count(word, fits);
+    let cases = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    let is_known = |part: &str| {
+        let lower = part.to_ascii_lowercase();
+        words::TYPES.contains(lower.as_str())
+            || ["aes", "sha", "rsa", "hmac", "utf", "iso", "rfc", "v"].contains(&lower.as_str())
+    };
+    let is_version =
+        |three: &[u8]| matches!(three, [a, b'.', b] if a.is_ascii_digit() && b.is_ascii_digit());
+    let strange = marks.iter().any(|mark| b"!#$%^&*+~?".contains(mark));
+    8 <= word.len()
+        && is_of(word, b"-_.!#$%^&*?@~+:=,")
+        && has(u8::is_ascii_alphabetic)
+        && !marks.is_empty()
+        && (has(u8::is_ascii_digit) && (cases || 1 < marks.len()) || cases && strange)
+        && !word.split(|it: char| !it.is_ascii_alphanumeric()).any(is_known)
+        && !is_file(word)
+        && !is_identifier(word)
+        && !is_code(&word.replace('.', "-"))
+        && !is_reference(word)
+        && !word.as_bytes().windows(3).any(is_version)
+        && (!word.contains('.') || 1 < count(word, u8::is_ascii_digit) || strange)
+        && !words::PLAIN.contains(word.to_ascii_lowercase().as_str())
+}
+
+/// Returns whether a word may be the name of a file: it ends in a dot and a few small letters.
+fn is_file(word: &str) -> bool {
+    word.rsplit_once('.').is_some_and(|(_, end)| {
+        (1..=4).contains(&end.len()) && end.bytes().all(|byte| byte.is_ascii_lowercase())
+    })
 }
 
 /// Returns whether a word is a passphrase: three or more plain words with hyphens between.
@@ -363,6 +408,22 @@ pub(super) fn is_answer(word: &str) -> bool {
         && !digest
         && is_of(word, &[&b"-_+=.!#$%^*?@&"[..], slash].concat())
         && is_random(word)
+}
+
+/// Returns whether a command may have printed this word as a secret.
+pub(super) fn is_printed(word: &str) -> bool {
+    is_answer(word) || is_hex_key(word) || is_key(word)
+}
+
+/// Returns whether a word in a sentence is a password of letters and a few digits: `hunter2`.
+pub(super) fn is_numbered(word: &str) -> bool {
+    let letters = word.trim_end_matches(|it: char| it.is_ascii_digit());
+    letters.len() < word.len()
+        && 4 < letters.len()
+        && letters.bytes().all(|byte| byte.is_ascii_lowercase())
+        && is_random(word)
+        && !is_no_secret(letters, "")
+        && !names_algorithm(word)
 }
 
 /// Returns whether `word` is a type and `behind` starts with its parameters, as in
@@ -447,6 +508,36 @@ pub(super) fn is_key(word: &str) -> bool {
         3 <= count(word, u8::is_ascii_digit) && 3 <= count(word, u8::is_ascii_alphabetic);
     let mixed = has_both || is_scrambled(word);
     KEY_MIN <= word.len() && mixed && !id && is_of(word, b"_-+/=~.") && !is_code(word)
+}
+
+/// Returns whether capitals stand among the letters of a word as in no name, at least twice: `fEsLYHuuazakACKt`.
+fn is_uneven(word: &str) -> bool {
+    const LETTERS_MIN: usize = 10;
+    let (upper, lower) = (u8::is_ascii_uppercase, u8::is_ascii_lowercase);
+    let odd = |three: &&[u8]| matches!(three, [a, b, c] if lower(a) && upper(b) && upper(c) || upper(a) && lower(b) && upper(c));
+    LETTERS_MIN <= word.len()
+        && word.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && 2 <= word.as_bytes().windows(3).filter(odd).count()
+}
+
+/// Returns whether a line of one word may be the rest of a key: long, with digits among letters, and no name.
+pub(super) fn is_tail(word: &str) -> bool {
+    const TAIL_MIN: usize = 16;
+    TAIL_MIN <= word.len()
+        && is_of(word, b"+/=_")
+        && is_random(word)
+        && 1 < count(word, u8::is_ascii_digit)
+        && !is_identifier(word)
+        && !word.starts_with('/')
+}
+
+/// Returns whether a word consists of words with marks between, or of one in small letters.
+pub(super) fn is_name_of_words(word: &str) -> bool {
+    let is_word = |part: &str| part.bytes().all(|byte| byte.is_ascii_lowercase());
+    word.split(['_', '-', '/']).all(is_word)
+        || word
+            .split(['_', '-', '/'])
+            .all(|part| part.bytes().all(|byte| byte.is_ascii_uppercase()))
 }
 
 /// True for a long word in one case, or in two cases that alternate more often than in camel case.
@@ -558,7 +649,7 @@ pub(super) fn may_be_secret(word: &str, colon: bool) -> bool {
     PLAIN_MIN <= bytes.len()
         && starts
         && is_of(word, marks)
-        && (digits || encoded || !(is_type || joined))
+        && (digits || encoded || !(is_type || joined) || is_uneven(word))
         && !is_about(word)
         && !words::PLAIN.contains(word.to_ascii_lowercase().as_str())
 }

@@ -172,3 +172,111 @@ fn keys_go_that_a_sentence_gives() {
         "the key for the cache is UserProfileV2",
     ]);
 }
+
+#[test]
+fn the_rest_of_a_wrapped_key_goes() {
+    for (text, expected) in [
+        (
+            "API_KEY=Xk29fLqP0vRt7WmZ3bYc\n  Pq81mNbV5cXz7LkJ2hGf\n\nas one line",
+            "API_KEY=<SECRET>\n  <SECRET>\n\nas one line",
+        ),
+        (
+            "curl -H \"Authorization: Bearer Xk29fLqP0vRt7WmZ3bYc\\\nPq81mNbV5c\" \\\n  x",
+            "curl -H \"Authorization: Bearer <SECRET>\\\n<SECRET>\" \\\n  x",
+        ),
+        (
+            "KEY = (\n  \"gsk_Xk29fLqP0vRt7WmZ3bYcXk\"\n  \"Pq81mNbV5cXz\"\n)",
+            "KEY = (\n  \"<SECRET>\"\n  \"<SECRET>\"\n)",
+        ),
+        ("token = ('Xk29fLqP0vRt7WmZ3bYc' +\n 'Pq81mNb')", "token = ('<SECRET>' +\n '<SECRET>')"),
+    ] {
+        check(text, expected);
+    }
+    check_stays(&["see gsk_Xk29fLqP0v\nand more", "export TOKEN=$TOKEN\nXk29fLqP0vRt7WmZ3bYc"]);
+    for rest in
+        ["build-2024-05-release", "PATH=/usr/bin", "3f786850e387550fdab836ed7e6dc881de23001b"]
+    {
+        let text = format!("API_KEY=Xk29fLqP0vRt7WmZ3bYc\n{rest}\n");
+        check(&text, &format!("API_KEY=<SECRET>\n{rest}\n"));
+    }
+}
+
+#[test]
+fn armoured_keys_of_any_title_go() {
+    let body = "8f1b0c2d3e4f5a6b7c8d9e0f1a2b3c4d\n3e4f5a6b7c8d9e0f1a2b3c4d8f1b0c2d";
+    for title in ["OpenVPN Static key V1", "OpenVPN tls-crypt-v2 client key", "USER NKEY SEED"] {
+        let text = format!("a\n-----BEGIN {title}-----\n{body}\n-----END {title}-----\nb");
+        check(&text, "a\n<SECRET>\nb");
+    }
+    let title = "SSH2 ENCRYPTED PRIVATE KEY";
+    check(&format!("---- BEGIN {title} ----\n{body}\n---- END {title} ----\nb"), "<SECRET>\nb");
+    for title in
+        ["CERTIFICATE", "PGP PUBLIC KEY BLOCK", "SSH HOST KEY FINGERPRINTS", "SSH SIGNATURE"]
+    {
+        check_stays(&[&format!("-----BEGIN {title}-----\n{body}\n-----END {title}-----\n")]);
+    }
+}
+
+#[test]
+fn logins_go_in_maps_of_mail_servers() {
+    for (text, expected) in [
+        ("[smtp.example.org]:587    shop:Tulpe7-x", "[smtp.example.org]:587    shop:<SECRET>"),
+        (
+            "# sasl_passwd\nmail.example.org kai:letmein\n@example.net ops:Tulpe7-x\n",
+            "# sasl_passwd\nmail.example.org kai:<SECRET>\n@example.net ops:<SECRET>\n",
+        ),
+        (
+            "echo '[smtp.example.org]:465 kai:Tulpe7' > map",
+            "echo '[smtp.example.org]:465 kai:<SECRET>' > map",
+        ),
+    ] {
+        check(text, expected);
+    }
+    check_stays(&[
+        "relayhost = [smtp.example.org]:587",
+        "listens on :587 and :465",
+        "smtp.example.org:587 refused the connection: timeout",
+        "see sasl_passwd\n\nIt has a host and user:password in each line",
+        "postmap sasl_passwd\nsystemctl reload postfix",
+    ]);
+}
+
+#[test]
+fn values_go_behind_a_name_in_another_literal() {
+    for (text, expected) in [
+        (
+            "(from_static(\"x-api-key\"), HeaderValue::from_static(\"Xk29fLqP0vRt7WmZ3bYc\"))",
+            "(from_static(\"x-api-key\"), HeaderValue::from_static(\"<SECRET>\"))",
+        ),
+        ("writeText \"adminpass\" \"regenTonne.8841\"", "writeText \"adminpass\" \"<SECRET>\""),
+        (
+            "DBI->connect(\"dbi:x\", \"stock\", \"Ge1ster+bahn\")",
+            "DBI->connect(\"dbi:x\", \"stock\", \"<SECRET>\")",
+        ),
+        ("authenticate(\"kai\", \"marsh-Tulip77\")", "authenticate(\"kai\", \"<SECRET>\")"),
+        (
+            "key: '8f1b0c2d3e4f5a6b7c8d9e0f:8f1b0c2d3e4f5a6b7c8d9e0f1a2b3c4d8f1b0c2d3e4f5a6b7c8d9e0f1a2b3c4d'",
+            "key: '<SECRET>'",
+        ),
+        ("routing_key: 8f1b0c2d3e4f5a6b7c8d9e0f1a2b3c4d", "routing_key: <SECRET>"),
+        ("  password: fEsLYHuuazakACKtzg\n", "  password: <SECRET>\n"),
+        ("$ wg genkey | tee k\nXk29fLqP0vRt/WmZ3bYc\n", "$ wg genkey | tee k\n<SECRET>\n"),
+        (
+            "$ cat config/master.key\n8f1b0c2d3e4f5a6b7c8d9e0f1a2b3c4d",
+            "$ cat config/master.key\n<SECRET>",
+        ),
+        ("SIM_PIN=4471", "SIM_PIN=<SECRET>"),
+        (": PSK \"seven blue gulls\"", ": PSK \"<SECRET>\""),
+    ] {
+        check(text, expected);
+    }
+    check_stays(&[
+        "t(\"password\"), t(\"repeat2\")",
+        "[\"password\" \"confirm2\"]",
+        "curl -H \"Authorization: Bearer $TOKEN\" \"$BASE/v2/me\"",
+        "routing_key: orders.created.v2",
+        "  password: hashedPassword\n",
+        "key: 'home:title'",
+        "LED_PIN=17",
+    ]);
+}

@@ -1,0 +1,285 @@
+//! Numbers that let a person in, in sentences of any language: PINs, one-time codes, codes of doors. Only a word that
+//! makes a number such a code masks it, so the lists hold no word that also counts or measures.
+
+use super::scan::Scan;
+use super::sentence::{is_predicate, is_role};
+use super::{sentence, words};
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// Bytes before and after the word that are read.
+const NEAR_MAX: usize = 96;
+/// Maximum bytes of a word.
+const WORD_MAX: usize = 32;
+
+static PINS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| words::phrases("pins").into_iter().collect());
+static PURPOSES: LazyLock<Vec<&str>> = LazyLock::new(|| words::phrases("code-purposes"));
+static OTHERS: LazyLock<Vec<&str>> = LazyLock::new(|| words::phrases("code-others"));
+static TELLS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| words::phrases("code-tells").into_iter().collect());
+static UNITS: LazyLock<Vec<&str>> = LazyLock::new(|| words::phrases("units"));
+
+/// Masks the number that a sentence gives as the PIN, the password or the code at `at`.
+pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
+    let near = at.start.saturating_sub(NEAR_MAX)..scan.bytes.len().min(at.end + NEAR_MAX);
+    // Most such words have no number near. Without a branch for each byte this is quick.
+    if !scan.bytes[near].iter().fold(false, |any, byte| any | byte.is_ascii_digit()) {
+        return;
+    }
+    let name = scan.piece(at.clone()).to_lowercase();
+    let Some(word) = word_range(scan, at, &name) else { return };
+    let from = scan.line_start(word.start, NEAR_MAX);
+    let end = scan.line_end(word.end, NEAR_MAX);
+    let end = scan.run_within(end, WORD_MAX, |byte| byte.is_ascii_digit());
+    let name = Name {
+        text: scan.piece(from..end),
+        at: word.start - from..word.end - from,
+        is_pin: PINS.contains(name.as_str()),
+    };
+    let found: Vec<Range<usize>> = numbers(name.text).filter(|it| name.gives(it)).collect();
+    found.into_iter().for_each(|it| scan.add_hit(from + it.start..from + it.end));
+}
+
+/// Range of the whole word around a keyword; `None` if the word means something else: `barcode`, `opinion`, `pin_dialog`.
+fn word_range(scan: &Scan<'_>, at: Range<usize>, name: &str) -> Option<Range<usize>> {
+    // Words of Chinese, Japanese and Korean are not divided.
+    if name.bytes().any(|byte| 0xe2 < byte) {
+        return Some(at);
+    }
+    let fits = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || byte == b'-'
+            || (0xc3..0xe0).contains(&byte)
+            || (0x80..0xc0).contains(&byte)
+    };
+    let start = scan.floor(scan.run_back(at.start, WORD_MAX, fits));
+    let end = scan.run_within(at.end, WORD_MAX, fits);
+    let (prefix, ending) = (scan.piece(start..at.start), scan.piece(at.end..end));
+    let is_code = |byte: u8| b"_.(=/\\".contains(&byte);
+    let member =
+        is_code(scan.before(start)) || is_code(scan.byte(end)) && scan.byte(end + 1) > b' ';
+    // `pins`, `pinned` and `codec` are other words; `PIN-Code` and `пароля` are not.
+    let short = name.is_ascii() && !PINS.contains(name);
+    let inflected = ["", "n", "en", "t", "u", "em", "a", "s:"].contains(&ending);
+    let joined = ending.starts_with('-')
+        || ["code", "kod", "koodi", "nummer"].iter().any(|it| ending.starts_with(it));
+    let is_flag = prefix.starts_with('-') || start == at.start && scan.before(start) == b'-';
+    let whole = ending.is_empty() || joined || !name.is_ascii() || short && inflected;
+    let begins = prefix.is_empty() || prefix.ends_with('-') || !PINS.contains(name);
+    (whole && begins && !member && !is_flag).then_some(start..end)
+}
+
+/// A word for a code in its line.
+struct Name<'a> {
+    text: &'a str,
+    at: Range<usize>,
+    /// The word needs no other that says what the code is for.
+    is_pin: bool,
+}
+
+impl Name<'_> {
+    fn piece(&self, at: Range<usize>) -> &str {
+        self.text.get(at).unwrap_or_default()
+    }
+
+    /// Returns whether the line gives the number as the code.
+    fn gives(&self, number: &Range<usize>) -> bool {
+        let word = self.piece(self.at.clone()).to_lowercase();
+        let digits = self.piece(number.clone());
+        let is_card = word.starts_with("cv");
+        if is_card != (digits.len() == 3) && !(is_card && digits.len() == 4) {
+            return false;
+        }
+        if number.end <= self.at.start {
+            let after = self.piece(number.end..self.at.start);
+            let behind = self.piece(self.at.end..self.text.len());
+            return self.has_purpose(behind, &word)
+                && (is_role(after) || is_predicate(after, behind));
+        }
+        if number.start < self.at.end {
+            return false;
+        }
+        let between = self.piece(self.at.end..number.start);
+        // `login.rs:1042`
+        let is_place = between.ends_with(':') && between.trim_start() != ":";
+        if is_place || ends_sentence(between) || !self.has_purpose(between, &word) {
+            return false;
+        }
+        let is_year = digits.len() == 4 && (digits.starts_with("19") || digits.starts_with("20"));
+        let last = self.piece(0..self.at.start).trim_end().rsplit(' ').next();
+        // `pin 1024` is one of a chip, `card pin 4471` is not.
+        let is_plain_pin = word == "pin"
+            && !self.piece(self.at.clone()).starts_with('P')
+            && !last.is_some_and(is_purpose);
+        let core =
+            between.trim_matches(|it: char| it.is_whitespace() || "(\"'`*«„“「『".contains(it));
+        if core.is_empty() {
+            return !is_year && !is_plain_pin;
+        }
+        // `PIN dialog: 1042` is about something else.
+        let first = core.split([' ', '-', ':', '：', ',', '\'']).find(|it| !it.is_empty());
+        let first = first.unwrap_or_default().to_lowercase();
+        let goes_on = |word: &str| {
+            let lists = [&words::LINKS, &words::VERBS, &words::LEADS, &words::CHANGES, &TELLS];
+            !word.is_ascii() || lists.iter().any(|it| it.contains(word)) || is_purpose(word)
+        };
+        if !goes_on(&first) && core.starts_with(char::is_alphabetic) {
+            return false;
+        }
+        let to = core.ends_with(" to") && ["kod", "has"].iter().any(|it| word.starts_with(it));
+        let on = core.ends_with("on") && word.contains("koodi");
+        if to
+            || on
+            || sentence::is_linked(self.text, number.start)
+            || leads(core, self.after(number))
+        {
+            return true;
+        }
+        // `от сейфа`, `for the back door`
+        const LINKS_MAX: usize = 4;
+        !is_year
+            && !is_plain_pin
+            && (words::LINKS.contains(first.as_str()) || is_purpose(&first))
+            && core.split_whitespace().count() <= LINKS_MAX
+            && !core.contains(',')
+    }
+
+    fn after(&self, number: &Range<usize>) -> &str {
+        self.piece(number.end..self.text.len())
+    }
+
+    /// Returns whether the word, the one before it or those around say that the code lets somebody in.
+    fn has_purpose(&self, beside: &str, word: &str) -> bool {
+        if self.is_pin {
+            return true;
+        }
+        let head = self.piece(0..self.at.start).to_lowercase();
+        let mut words = head.split_whitespace().rev();
+        let last = words.next().unwrap_or_default();
+        let beside = beside.to_lowercase();
+        let next = beside.split_whitespace().take(3).any(|it| names_one(&OTHERS, it));
+        if names_one(&OTHERS, last) || names_one(&OTHERS, word) || next {
+            return false;
+        }
+        // `SMS ile gelen kod`
+        const NEAR_WORDS: usize = 3;
+        let messages = ["sms", "смс", "otp", "2fa", "mfa", "whatsapp", "authenticator"];
+        let pair = ["one time", "single use", "two factor", "two step", "tek kullanımlık"];
+        PURPOSES.iter().any(|it| word.contains(it))
+            || is_purpose(last)
+            || pair.iter().any(|it| head.trim_end().ends_with(it))
+            || is_purpose(&beside)
+            || words.take(NEAR_WORDS).any(|it| messages.contains(&it))
+    }
+}
+
+/// Returns whether a word of the text is one of these or starts with a longer one: `sim`, but not `simple`.
+fn names_one(list: &[&str], text: &str) -> bool {
+    const PART_MIN: usize = 5;
+    let is_one = |word: &str| {
+        list.iter().any(|it| word == *it || PART_MIN <= it.len() && word.starts_with(it))
+    };
+    // `un solo uso`
+    list.iter().any(|it| it.contains(' ') && text.contains(it))
+        || text.split([' ', '-', '\'', '’', '(', ',', ':']).any(is_one)
+}
+
+fn is_purpose(text: &str) -> bool {
+    names_one(&PURPOSES, text)
+}
+
+/// Returns whether the last words before a number introduce it: `is the`, `est le`, `wurde geändert auf`.
+fn leads(between: &str, after: &str) -> bool {
+    const AFTER_WORDS: usize = 2;
+    let articles = [
+        "the", "le", "la", "el", "il", "o", "a", "der", "die", "das", "de", "het", "now",
+        "currently",
+    ];
+    let to =
+        ["to", "auf", "in", "à", "en", "por", "para", "a", "al", "naar", "na", "till", "til", "на"];
+    let plain = |it: &str| it.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let words: Vec<String> = between.split_whitespace().map(plain).collect();
+    let Some((last, before)) = words.split_last() else { return false };
+    let is_verb = |it: &String| words::VERBS.contains(it.as_str());
+    let changes = |it: &String| words::CHANGES.contains(it.as_str());
+    if to.contains(&last.as_str())
+        && (before.iter().any(changes)
+            || after.split_whitespace().take(AFTER_WORDS).map(plain).any(|it| changes(&it)))
+    {
+        return true;
+    }
+    articles.contains(&last.as_str()) && before.last().is_some_and(is_verb)
+        || (words::LEADS.contains(last.as_str()) || TELLS.contains(last.as_str()))
+            && !to.contains(&last.as_str())
+}
+
+/// Returns whether a sentence ends in the text, or another number or code stands there.
+fn ends_sentence(text: &str) -> bool {
+    let ends = [". ", "; ", "? ", "! ", "。", "？", "；", "！", "{", "}", "==", "()"];
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    ends.iter().any(|it| text.contains(it))
+        || text
+            .split([' ', '(', ','])
+            .scan("", |before, word| {
+                // `changed from 1199 to`
+                let is_old = ["from", "von", "de", "da", "van", "z", "с"].contains(before);
+                *before = word;
+                Some(!word.is_empty() && is_number(word) && !is_old)
+            })
+            .any(|it| it)
+}
+
+/// Finds the numbers of three to eight digits, perhaps in two groups of three or four, that measure nothing.
+fn numbers(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let rest = text.get(at..)?;
+            let start = at + rest.find(|it: char| it.is_ascii_digit())?;
+            let end = number_end(text, start);
+            at = end;
+            let before = text.get(..start).unwrap_or_default().chars().next_back();
+            let starts =
+                !before.is_some_and(|it| it.is_ascii_alphanumeric() || "._/-#$+<>=&@".contains(it));
+            let digits = text.get(start..end)?.bytes().filter(u8::is_ascii_digit).count();
+            if starts && (3..=8).contains(&digits) && !goes_on(text.get(end..)?) {
+                return Some(start..end);
+            }
+        }
+    })
+}
+
+/// End of the number at `start`, with a second group as long as the first.
+fn number_end(text: &str, start: usize) -> usize {
+    let digits = |from: usize| {
+        text.get(from..).unwrap_or_default().bytes().take_while(u8::is_ascii_digit).count()
+    };
+    let first = digits(start);
+    let end = start + first;
+    let rest = text.get(end..).unwrap_or_default();
+    let gap = [" ", "-", "\u{a0}", "\u{202f}"].iter().find(|it| rest.starts_with(**it));
+    match gap {
+        Some(gap) if (3..=4).contains(&first) && digits(end + gap.len()) == first => {
+            end + gap.len() + first
+        }
+        Some(_) | None => end,
+    }
+}
+
+/// Returns whether the text behind a number makes it part of a word, a fraction or a measure.
+fn goes_on(rest: &str) -> bool {
+    let mut letters = rest.chars();
+    let (next, then) = (letters.next(), letters.next());
+    let joined = next.is_some_and(|it| it.is_ascii_alphanumeric() || "%_/=€$£°@\\".contains(it))
+        || next.is_some_and(|it| ".,:-".contains(it))
+            && then.is_some_and(|it| it.is_alphanumeric());
+    let word = rest.trim_start_matches([' ', '-', '\u{a0}']).to_lowercase();
+    let is_unit = |unit: &&str| {
+        word.strip_prefix(*unit).is_some_and(|rest| {
+            !unit.is_ascii() || !rest.starts_with(|it: char| it.is_ascii_alphabetic())
+        })
+    };
+    joined || UNITS.iter().any(is_unit)
+}

@@ -1,0 +1,199 @@
+//! Numbers, passwords and passphrases that sentences of many languages give; and numbers that only stand near such words.
+
+use super::check;
+
+/// Checks each form with a value; `{}` is the value.
+#[track_caller]
+fn check_forms(forms: &[&str], value: &str) {
+    for form in forms {
+        check(&form.replace("{}", value), &form.replace("{}", "<SECRET>"));
+    }
+}
+
+#[track_caller]
+fn check_stays(texts: &[&str]) {
+    texts.iter().for_each(|text| check(text, text));
+}
+
+#[test]
+fn numbers_go_that_a_word_makes_a_pin() {
+    let forms = [
+        "the PIN for the scanner is {}, try it",
+        "use {} as the PIN for the scanner",
+        "{} is the PIN of that phone",
+        "voicemail pin: {}",
+        "unlock it with the passcode {}",
+        "Die PIN vom Diensthandy lautet {}, bitte nicht notieren",
+        "gib {} als PIN ein",
+        "mon code PIN c'est {}",
+        "el PIN de la tarjeta es {}",
+        "il pin della carta è {}",
+        "o PIN do cofre: {}",
+        "de pincode van de tablet is {}",
+        "kod PIN do szafki: {}",
+        "пин-код от сейфа {}",
+        "PIN-koden til døren er {}",
+        "暗証番号は{}です",
+        "비밀번호는 {}이에요",
+        "门禁密码是{}",
+    ];
+    check_forms(&forms, "4471");
+    check_forms(&forms, "903114");
+}
+
+#[test]
+fn numbers_go_that_a_word_makes_a_code_for_somebody() {
+    let forms = [
+        "the 2FA code is {}",
+        "enter {} when it asks for the verification code",
+        "my authenticator shows {} right now",
+        "the one-time code they texted me: {}",
+        "the alarm code changed to {} last night",
+        "the code for the front gate is {}, ring twice",
+        "Der Code aus der SMS ist {}",
+        "Bestätigungscode: {}",
+        "le code de la porte est {}",
+        "code à usage unique reçu par SMS : {}",
+        "el código de verificación que me llegó es {}",
+        "codice di accesso al cancello: {}",
+        "o código do alarme mudou para {}",
+        "de verificatiecode is {}",
+        "kod z SMS-a to {}",
+        "kapının kodu {}",
+        "SMS ile gelen kod: {}",
+        "код из смс {}",
+        "Код подтверждения: {}",
+        "確認コードは{}です",
+        "验证码：{}，快",
+        "인증번호는 {} 입니다",
+    ];
+    check_forms(&forms, "448190");
+    check_forms(&forms, "448 190");
+}
+
+#[test]
+fn numbers_stay_that_count_or_name_something_else() {
+    check_stays(&[
+        "the PIN pad is broken",
+        "PIN 5 of the connector is ground",
+        "GPIO pin 1024 is high",
+        "pin the version to 2024",
+        "error code 1042 means timeout",
+        "the login returned error code 5003",
+        "exit code from the login test is 1370",
+        "the code is 2000 lines long",
+        "the access code has 1200 lines",
+        "status code 4040, postcode 10115",
+        "use code 128 barcodes or code 4471",
+        "the verification code expires after 3600 seconds",
+        "the OTP lives 3000 ms",
+        "otp_timeout=3000 and pin_dialog.dart:4127",
+        "access code path changed in 2024",
+        "tests for the PIN dialog: 1042 passed",
+        "the pin count is 1152",
+        "wo steht der PIN-Code-Dialog? In Zeile 4127",
+        "der Fehlercode bei der Anmeldung ist 4711",
+        "le code postal est 75011",
+        "el código de error es 5003",
+        "kod błędu logowania to 5003",
+        "код ответа 4040",
+        "パスワードは1024文字以上",
+        "密码长度为1024位",
+        "пароль от 2024 года устарел",
+        "das Passwort hat 1024 Zeichen",
+        "./tool door --code 12345678",
+        "the authentication code is in auth.rs:1042",
+    ]);
+}
+
+#[test]
+fn passwords_go_in_many_languages() {
+    for value in ["Marsch.Tulpe77", "marsh_Tulip+77", "Tulpe!Marsch7"] {
+        check_forms(
+            &[
+                "Datenbankpasswort bitte auf {} setzen",
+                "Das Admin-Kennwort habe ich auf {} zurückgesetzt",
+                "Passwort lautet »{}«",
+                "la password dell'utente è «{}», cambiata ieri",
+                "connecte-toi en root avec le mot de passe {}",
+                "segue a palavra-passe do certificado: {}",
+                "troca a senha pra {}",
+                "nieuwe ww: {}",
+                "log in als beheerder met ww {}",
+                "zaloguj się (hasłem {}) i sprawdź",
+                "heslo do databáze je {}",
+                "wifi şifresi: {}",
+                "ο κωδικός είναι {}",
+                "كلمة المرور هي {}",
+                "зайди под root с паролем {}",
+                "パスワードは{}です",
+                "IDはroot、PWは{}で入れる",
+                "密码：{}",
+                "비번은 {} 이야",
+                "anmelden mit {}",
+                "what was the wiki password? I used {}",
+            ],
+            value,
+        );
+    }
+    for value in ["Гроза1987ельник", "Käsekuchen!42"] {
+        check_forms(&["логин root, пароль — {}, зайди", "Das Passwort ist {}, danke"], value);
+    }
+    check_forms(&["my password is still {}, sorry", "as root with password {} please"], "hunter2");
+    check_stays(&[
+        "Passwort ist falsch",
+        "le mot de passe est obligatoire",
+        "das Passwort steht in config/prod.yaml",
+        "wir haben das Passwort-Hashing auf PBKDF2-HMAC-SHA256 umgestellt",
+        "we changed the password hashing from SHA-1 to AES-256-GCM",
+        "wachtwoord gewijzigd op 2024-05-01",
+        "hasło zmieniono w wersji 2.4.1",
+        "the password is Base64-encoded",
+        "the password rule: 8-64 characters",
+        "パスワードは12文字以上にしてください",
+        "пароль должен содержать 12символов",
+        "anmelden mit OAuth2",
+    ]);
+}
+
+#[test]
+fn passphrases_go_without_quotes() {
+    check_forms(
+        &[
+            "the passphrase is: {} - keep it",
+            "The passphrase for the backup is {}, write it down",
+            "Passphrase des Schlüssels: {}",
+            "la phrase secrète est : {}",
+        ],
+        "seven gulls 19 harbour drift",
+    );
+    check("mot de passe du wifi : « petit canard 77 »", "mot de passe du wifi : « <SECRET> »");
+    check_stays(&[
+        "the passphrase is stored in the vault",
+        "the passphrase is never written to disk",
+        "Passphrase: enter the one you chose",
+        "passphrase: see the wiki page about backups",
+        "la passphrase est demandée au démarrage",
+    ]);
+}
+
+#[test]
+fn tokens_go_that_a_sentence_gives_in_many_languages() {
+    check_forms(
+        &[
+            "Voici le jeton d'accès de notre forge, il est valable jusqu'à lundi prochain : {}",
+            "アクセストークン：{} です",
+            "APIキーは「{}」です",
+            "密钥：{}",
+            "ключ API: {}",
+            "klucz API: {}",
+            "de API-sleutel is {}",
+        ],
+        "Xk29fLqP0vRt7WmZ3bYcXk29fLqP0vRt7WmZ3bYc",
+    );
+    check_stays(&[
+        "первичный ключ — order_id2",
+        "de sleutel is `map.kunde.v2`",
+        "密钥在 prod-2024 里",
+    ]);
+}
