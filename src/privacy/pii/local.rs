@@ -159,6 +159,26 @@ fn glued_before(text: &str, start: usize, head: &str) -> (String, bool) {
     (glued.iter().rev().collect(), starts)
 }
 
+/// Returns whether digits stand in a line of a hex dump: `00000010: 0300 3e00 0100 0000`.
+pub(super) fn is_in_dump(text: &str, number: &Span, head: &str) -> bool {
+    /// Maximum bytes of an offset and sixteen bytes.
+    const DUMP_MAX: usize = 80;
+    /// Minimum digits of an offset.
+    const OFFSET_MIN: usize = 7;
+    let before = text.get(..number.start).unwrap_or_default();
+    let head = head.get(head.floor_char_boundary(head.len().saturating_sub(DUMP_MAX))..);
+    let line = format!("{}{before}", head.unwrap_or_default());
+    let line = line.rsplit(['\n', '"']).next().unwrap_or_default();
+    let line = line.rsplit("\\n").next().unwrap_or_default();
+    let is_hex = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut words = line.split_whitespace();
+    let offset = words.next().unwrap_or_default().trim_end_matches(':');
+    OFFSET_MIN <= offset.len()
+        && offset.starts_with('0')
+        && is_hex(offset)
+        && words.all(|it| [2, 4, 8].contains(&it.len()) && is_hex(it))
+}
+
 /// Returns whether digits follow `0.`, so that even the check digit of a card says nothing.
 pub(super) fn is_fraction(text: &str, number: &Span, head: &str) -> bool {
     glued_before(text, number.start, head).0.trim_start_matches('-') == "0."

@@ -174,6 +174,7 @@ fn mask_cluster(
                     kind == Pii::CreditCard && local.get(at.clone()).is_some_and(is_card)
                 };
                 let is_part = |at: &Span| match surely(at) {
+                    _ if local::is_in_dump(&local, at, head) => true,
                     true => local::is_fraction(&local, at, head),
                     false => local::is_part(&local, at, head, tail),
                 };

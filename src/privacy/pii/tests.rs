@@ -229,6 +229,16 @@ fn addresses_of_repositories_and_years_stay() {
 }
 
 #[test]
+fn lines_of_hex_dumps_stay() {
+    for line in
+        ["00000020: 4b00 2100 0100 5200 7011 3300 4400 0000  K.!.", "0000040  4111 1111 1111 1111"]
+    {
+        check(line, line);
+    }
+    check("\n00000020: a card 4111 1111 1111 1111", "\n00000020: a card <CREDIT_CARD>");
+}
+
+#[test]
 fn kinds_that_are_not_wanted_stay() {
     let mut report = Report::default();
     let text = mask("a@b.org 078-05-1120", &[Pii::Ssn], &mut report).into_owned();

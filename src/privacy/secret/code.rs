@@ -92,6 +92,11 @@ impl Name<'_> {
         if is_card != (digits.len() == 3) && !(is_card && digits.len() == 4) {
             return false;
         }
+        // `the entry code was 4096`
+        let is_size = digits.parse().is_ok_and(u32::is_power_of_two);
+        if is_size && !self.is_pin {
+            return false;
+        }
         if number.end <= self.at.start {
             let after = self.piece(number.end..self.at.start);
             let behind = self.piece(self.at.end..self.text.len());
@@ -160,7 +165,11 @@ impl Name<'_> {
         let last = words.next().unwrap_or_default();
         let beside = beside.to_lowercase();
         let next = beside.split_whitespace().take(3).any(|it| names_one(&OTHERS, it));
-        if names_one(&OTHERS, last) || names_one(&OTHERS, word) || next {
+        // `error in access code`
+        let joins = |it: &str| words::LINKS.contains(it) || ["with", "mit", "avec"].contains(&it);
+        let of = words.clone().next().filter(|it| joins(it)).and_then(|_| words.clone().nth(1));
+        let is_other = |word: &str| names_one(&OTHERS, word);
+        if is_other(last) || is_other(word) || next || of.is_some_and(is_other) {
             return false;
         }
         // `SMS ile gelen kod`

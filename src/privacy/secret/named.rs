@@ -206,7 +206,10 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
         }
         Separator::Tag => false,
     };
-    if secret_by_form && !continues && !value::is_no_secret(secret, named.name) {
+    // `"login.forgotPassword": "Passwort vergessen?"`
+    let is_message = named.quote.is_some() && scan.before(named.start) == b'.';
+    let is_message = is_message && value::is_message(secret);
+    if secret_by_form && !continues && !is_message && !value::is_no_secret(secret, named.name) {
         scan.named_to = content.end;
         scan.add_hit(content);
     }

@@ -84,6 +84,9 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
         let enclosed = before.ends_with(OPENING)
             && text.get(place + word.len()..).is_some_and(|it| it.starts_with(CLOSING));
         let is_near = is_next || is_led;
+        // `with password rotation2 enabled`
+        let next = text.get(place + word.len()..).and_then(|it| it.split_whitespace().next());
+        let is_described = next.is_some_and(|it| it.ends_with("ed"));
         Position {
             is_linked,
             is_subject,
@@ -92,7 +95,7 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
             is_foreign: is_near && !name.is_ascii(),
             // `which password? I used …`
             is_answer: is_led && between.contains("? "),
-            is_given: is_next && given || is_only_led(between),
+            is_given: (is_next && given || is_only_led(between)) && !is_described,
             is_quoted: enclosed,
         }
         .fits(word)

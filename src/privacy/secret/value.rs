@@ -469,6 +469,21 @@ fn is_name_of_secret(text: &str) -> bool {
         && words::names_secret(&first.to_lowercase())
 }
 
+/// Returns whether a text may be the translation of a label: several words and no passphrase, or a name of a secret.
+pub(super) fn is_message(text: &str) -> bool {
+    /// Minimum words of a passphrase.
+    const PHRASE_MIN: usize = 4;
+    let words = text.split_whitespace().count();
+    let is_phrase =
+        PHRASE_MIN <= words && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b' ');
+    let letters = text.chars().filter(|it| it.is_alphabetic());
+    let is_plain = !text.bytes().any(|byte| byte.is_ascii_digit());
+    is_plain
+        && (1 < words && !is_phrase
+            || words::names_secret(&text.to_lowercase())
+            || letters.into_iter().all(|it| '\u{3000}' < it))
+}
+
 /// `Password:`, as a program asks for it.
 fn is_prompt(word: &str) -> bool {
     let is_letter = |letter: char| letter.is_alphabetic() || letter == ' ';

@@ -149,6 +149,18 @@ fn members_of_any_name_go_by_what_they_are() {
 }
 
 #[test]
+fn translations_of_labels_stay() {
+    check_stays(&[
+        r#"{"form.passwordHint": "Passwort zu kurz", "form.apiToken": "Neues Token anlegen"}"#,
+        r#"{"form.password": "パスワード", "form.newPassword": "Ny adgangskode"}"#,
+    ]);
+    for secret in ["marsh tulip 77", "marshtulip", "seven gulls over harbour"] {
+        let text = |it: &str| format!(r#"{{"form.password": "{it}"}}"#);
+        check(&text(secret), &text("<SECRET>"));
+    }
+}
+
+#[test]
 fn keys_go_that_a_sentence_gives() {
     for text in [
         "Use this key for the API: 8hk2-pQ9z-LmX7-wV3t.",

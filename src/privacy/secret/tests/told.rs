@@ -103,6 +103,9 @@ fn numbers_stay_that_count_or_name_something_else() {
         "das Passwort hat 1024 Zeichen",
         "./tool door --code 12345678",
         "the authentication code is in auth.rs:1042",
+        "the entry code is 8192",
+        "failure status from access code 5003: error in access code 5003",
+        "with password format3 disabled",
     ]);
 }
 
