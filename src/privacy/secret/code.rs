@@ -38,7 +38,9 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
         at: word.start - from..word.end - from,
         is_pin: PINS.contains(name.as_str()),
     };
-    let found: Vec<Range<usize>> = numbers(name.text).filter(|it| name.gives(it)).collect();
+    let found = numbers(name.text).filter(|it| name.gives(it));
+    let lettered = codes(name.text).filter(|it| name.gives_code(it));
+    let found: Vec<Range<usize>> = found.chain(lettered).collect();
     found.into_iter().for_each(|it| scan.add_hit(from + it.start..from + it.end));
 }
 
@@ -62,7 +64,7 @@ fn word_range(scan: &Scan<'_>, at: Range<usize>, name: &str) -> Option<Range<usi
         is_code(scan.before(start)) || is_code(scan.byte(end)) && scan.byte(end + 1) > b' ';
     // `pins`, `pinned` and `codec` are other words; `PIN-Code` and `пароля` are not.
     let short = name.is_ascii() && !PINS.contains(name);
-    let inflected = ["", "n", "en", "t", "u", "em", "a", "s:"].contains(&ending);
+    let inflected = ["", "n", "en", "t", "u", "um", "unuz", "em", "a", "s:"].contains(&ending);
     let joined = ending.starts_with('-')
         || ["code", "kod", "koodi", "nummer"].iter().any(|it| ending.starts_with(it));
     let is_flag = prefix.starts_with('-') || start == at.start && scan.before(start) == b'-';
@@ -149,6 +151,32 @@ impl Name<'_> {
             && (words::LINKS.contains(first.as_str()) || is_purpose(&first))
             && core.split_whitespace().count() <= LINKS_MAX
             && !core.contains(',')
+    }
+
+    /// Returns whether the line gives a word of letters and digits as the code.
+    fn gives_code(&self, code: &Range<usize>) -> bool {
+        if code.start < self.at.end {
+            return false;
+        }
+        let word = self.piece(self.at.clone());
+        let between = self.piece(self.at.end..code.start);
+        let token = self.piece(code.clone());
+        let is_next = between.trim().is_empty();
+        let is_linked = sentence::is_linked(self.text, code.start);
+        // `提取码：8k3f`
+        let is_shared = word.contains("取码") || word.contains("访问码");
+        let fits = is_lettered(token)
+            || is_shared && token.len() == 4
+            || is_linked
+                && word.bytes().all(|it| 0xe2 < it || it < 0xc0)
+                && !word.is_ascii()
+                && (4..=8).contains(&token.len())
+                && token.bytes().any(|it| it.is_ascii_digit());
+        let is_known = words::TYPES.contains(token.to_ascii_lowercase().as_str());
+        fits && !is_known
+            && (is_next || is_linked)
+            && !ends_sentence(between)
+            && self.has_purpose(between, &word.to_lowercase())
     }
 
     fn after(&self, number: &Range<usize>) -> &str {
@@ -238,6 +266,40 @@ fn ends_sentence(text: &str) -> bool {
                 Some(!word.is_empty() && is_number(word) && !is_old)
             })
             .any(|it| it)
+}
+
+/// Finds the words of letters and digits, perhaps in two parts.
+fn codes(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let parts = |it: char| !it.is_ascii_alphanumeric() && it != '-';
+    let glues = |it: Option<char>| it.is_some_and(|it| "._/-#$+<>=&@%".contains(it));
+    let mut end = 0;
+    text.split_inclusive(parts).filter_map(move |piece| {
+        let start = end;
+        end += piece.len();
+        let word = piece.trim_end_matches(parts);
+        let at = start..start + word.len();
+        let rest = text.get(at.end..)?.trim_start_matches(['.', ',']).chars().next();
+        let glued = glues(text.get(..start)?.chars().next_back()) || glues(rest);
+        let has_letter = word.bytes().any(|it| it.is_ascii_alphabetic());
+        (4 <= word.len() && has_letter && !glued).then_some(at)
+    })
+}
+
+/// Returns whether a word is a code such as `G-448190`, `7KD2R`, `K7P-4QX` or `4471B`, and no name such as `EN-12209`.
+fn is_lettered(code: &str) -> bool {
+    let (first, last) = code.split_once('-').unwrap_or(("", code));
+    let digits = code.bytes().filter(u8::is_ascii_digit).count();
+    let capitals = code.bytes().filter(u8::is_ascii_uppercase).count();
+    let all_digits = |part: &str| part.bytes().all(|it| it.is_ascii_digit());
+    if digits + capitals + code.matches('-').count() != code.len() || last.contains('-') {
+        return false;
+    }
+    if !first.is_empty() && all_digits(last) && first.bytes().all(|it| it.is_ascii_uppercase()) {
+        return first.len() < 3 && (5..=8).contains(&last.len());
+    }
+    let name = code.trim_end_matches(|it: char| it.is_ascii_digit());
+    let is_name = name.len() < code.len() && name.bytes().all(|it| it.is_ascii_uppercase());
+    (5..=9).contains(&code.len()) && 2 <= digits && !is_name && 0 < capitals
 }
 
 /// Finds the numbers of three to eight digits, perhaps in two groups of three or four, that measure nothing.

@@ -389,6 +389,62 @@ pub(super) fn written(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
+/// Masks the last argument of a database's command, as typed or logged: `> AUTH user secret`, `"AUTH" "user" "secret"`.
+pub(super) fn greeted(scan: &mut Scan<'_>, at: Range<usize>) {
+    /// Maximum arguments: a user and a password.
+    const ARGUMENTS_MAX: usize = 2;
+    let is_quoted = scan.before(at.end) == b'"';
+    // `127.0.0.1:6379> AUTH`, but not a quoted line of prose.
+    let is_prompt = is_quoted || scan.byte(at.start) == b'>' && scan.before(at.start) > b' ';
+    if !scan.piece(at.clone()).contains("AUTH") {
+        return;
+    }
+    let end = scan.line_end(at.end, COMMAND_MAX);
+    let mut start = at.end - usize::from(is_quoted);
+    let mut words = Vec::new();
+    while start < end && words.len() <= ARGUMENTS_MAX {
+        let word = scan.string(start).unwrap_or_else(|| start..scan.run(start, |it| b' ' < it));
+        start = scan.gap(scan.quote_or(word.end).1).max(start + 1);
+        words.push(word);
+    }
+    let is_mechanism = |word: &Range<usize>| {
+        scan.piece(word.clone())
+            .bytes()
+            .all(|it| it.is_ascii_uppercase() || b"-0123456789".contains(&it))
+    };
+    let Some(secret) = words.last().cloned().filter(|_| words.len() <= ARGUMENTS_MAX) else {
+        return;
+    };
+    let text = scan.piece(secret.clone());
+    let fits = value::is_random(text) || is_prompt && value::may_be_secret(text, false);
+    if fits && !words.first().is_some_and(is_mechanism) && !value::is_no_secret(text, "password") {
+        scan.add_hit(secret);
+    }
+}
+
+/// Masks the first line that a store of passwords printed at a prompt: `$ pass show mail/kai`.
+pub(super) fn unlocked(scan: &mut Scan<'_>, at: Range<usize>) {
+    /// Minimum bytes of a password.
+    const LENGTH_MIN: usize = 6;
+    let end = scan.line_end(at.end, COMMAND_MAX);
+    let head = scan.piece(scan.line_start(at.start, COMMAND_MAX)..at.start).trim();
+    let is_prompt = head.is_empty() || head.ends_with(['$', '%', '❯', '#', '>']) || head == "$ go";
+    let command = scan.piece(at.end..end).trim();
+    let name = command.rsplit([' ', '/']).next().unwrap_or_default();
+    let is_path = command.contains('/') && !command.contains(['|', '>', '"']);
+    let Some(line) = scan.next_line(end).filter(|_| is_prompt && is_path) else { return };
+    let text = scan.piece(line..scan.line_end(line, COMMAND_MAX)).trim_end();
+    let grammar = text.split(' ').filter(|it| words::GRAMMAR.contains(it)).count();
+    let is_message = text.ends_with([':', '.']) && text.contains(' ')
+        || ["Error", "error", "gpg", "Password Store", "├", "$ ", name]
+            .iter()
+            .any(|it| text.starts_with(it))
+        || 1 < grammar;
+    if LENGTH_MIN <= text.len() && !is_message && !value::is_reference(text) {
+        scan.add_hit(line..line + text.len());
+    }
+}
+
 /// Calls with a secret, and the number of the arguments before it.
 static CALLS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
     let lines = words::lines("calls").into_iter().filter_map(|line| line.split_once(' '));
@@ -414,7 +470,12 @@ pub(super) fn called(scan: &mut Scan<'_>, at: Range<usize>) {
     if small && !scan.word_starts(at.start) {
         return;
     }
-    let mut start = scan.gap(at.end);
+    // Arguments may stand on lines of their own.
+    let skip = |at: usize| {
+        let line = scan.run_within(at, ARGUMENT_MAX, |byte| byte.is_ascii_whitespace());
+        scan.gap(line)
+    };
+    let mut start = skip(at.end);
     for _ in 0..before {
         let end = match scan.string(start) {
             Some(argument) => scan.quote_or(argument.end).1,
@@ -423,11 +484,11 @@ pub(super) fn called(scan: &mut Scan<'_>, at: Range<usize>) {
         if scan.byte(end) != b',' {
             return;
         }
-        start = scan.gap(end + 1);
+        start = skip(end + 1);
     }
     let wraps = ["b", "Some(", "[]byte(", "Buffer.from("];
     start += wraps.iter().find(|it| scan.from(start).starts_with(**it)).map_or(0, |it| it.len());
-    let Some(secret) = scan.string(start) else { return };
+    let Some(secret) = scan.string(start).or_else(|| scan.marked_string(start)) else { return };
     let text = scan.piece(secret.clone());
     // In other calls than those of logins plain words are names and samples.
     let callee = scan.piece(at).to_ascii_lowercase();

@@ -61,6 +61,16 @@ pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
     };
     let tripled = ["\"\"\"", "'''"].iter().any(|it| scan.from(named.value).starts_with(it));
     let prefixed = prefixed.max(wrapper(scan, named.value)).max(if tripled { 2 } else { 0 });
+    if let Some(content) = scan.marked_string(named.value).filter(|_| named.quote.is_none()) {
+        let secret = scan.piece(content.clone());
+        let fits = matches!(named.kind, Kind::Password | Kind::Token) && !secret.contains(' ');
+        let is_call = scan.before(content.start) == b'(' && !value::is_random(secret);
+        if fits && !is_call && !value::is_no_secret(secret, named.name) {
+            scan.named_to = content.end;
+            scan.add_hit(content);
+        }
+        return;
+    }
     match scan.quote(named.value + prefixed) {
         Some((quote, _)) if named.quote.is_some_and(|name| quote.ends_around(name)) => {}
         Some((quote, start)) => quoted(scan, &named, quote, start),
@@ -520,7 +530,9 @@ fn is_expression(word: &str) -> bool {
 
 /// Returns whether the name starts its line and the value ends it.
 fn stands_alone(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize) -> bool {
-    let path = scan.run_back(named.start, NAME_MAX, |byte| is_name_byte(byte) || byte == b'.');
+    // `Neues Passwort`, `解压密码`
+    let fits = |byte: u8| is_name_byte(byte) || byte == b'.' || !byte.is_ascii();
+    let path = scan.run_back(named.start, NAME_MAX, fits);
     let path = scan.skip_escape(path, named.start);
     let head = scan.run_back(path, NAME_MAX, |byte| {
         is_blank(byte) || matches!(byte, b'-' | b'#' | b'>' | b'*')

@@ -60,9 +60,15 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule("named-secret", code::told, phrases("pins")),
         rule("named-secret", code::told, phrases("code-nouns")),
         rule("named-secret", sentence::printed, phrases("prints")),
+        rule("named-secret", command::unlocked, phrases("vaults")),
+        rule(
+            "named-secret",
+            command::greeted,
+            vec!["> auth ", "\"auth\" \"", "\nauth ", " auth default "],
+        ),
         rule("named-secret", sentence::seed, phrases("seeds")),
         rule("named-secret", sentence::codes, phrases("codes")),
-        rule("named-secret", sentence::network, vec!["wifi", "wi-fi", "wlan"]),
+        rule("named-secret", sentence::network, phrases("networks")),
     ];
     first.into_iter().chain(tokens).chain(last).collect()
 });

@@ -290,6 +290,23 @@ impl Scan<'_> {
         self.quote(at).map(|(quote, start)| self.quoted(quote, start))
     }
 
+    /// Range inside `q{…}` of Perl or `%q(…)` of Ruby at `at`.
+    pub(super) fn marked_string(&self, at: usize) -> Option<Range<usize>> {
+        const STRING_MAX: usize = 256;
+        let name = at + usize::from(self.byte(at) == b'%');
+        let open = self.run_within(name, "qq".len(), |byte| matches!(byte, b'q' | b'Q'));
+        let close = match self.byte(open) {
+            b'{' => b'}',
+            b'(' => b')',
+            b'[' => b']',
+            b'<' => b'>',
+            mark @ (b'|' | b'!' | b'/') => mark,
+            _ => return None,
+        };
+        let end = self.run_within(open + 1, STRING_MAX, |byte| byte != close && byte != b'\n');
+        (name < open && self.byte(end) == close).then_some(open + 1..end)
+    }
+
     /// Like [`Scan::quote`], but returns `at` itself if there is no quote.
     pub(super) fn quote_or(&self, at: usize) -> (Option<Quote>, usize) {
         self.quote(at).map_or((None, at), |(quote, after)| (Some(quote), after))

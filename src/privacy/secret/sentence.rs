@@ -26,6 +26,9 @@ const AROUND: &[char] = &['.', ':', '!', '?', '(', ')', '[', ']', '*', '-'];
 static TOLD_TOKENS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| words::phrases("told-tokens").into_iter().collect());
 
+/// Words for the key of a wireless network.
+static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| words::phrases("network-keys"));
+
 /// Masks the secrets near the name at `at`, within its line.
 pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     let name = scan.piece(at.clone()).to_lowercase();
@@ -304,34 +307,57 @@ fn announced(scan: &mut Scan<'_>, at: usize, is_title: bool) {
     }
 }
 
-/// Masks the codes after their name, on its line and below.
+/// Masks the codes after their name: on its line, or on the lines below, which hold nothing else.
 pub(super) fn codes(scan: &mut Scan<'_>, at: Range<usize>) {
-    /// Maximum codes of a list.
-    const CODES_MAX: usize = 32;
-    let mut start = scan.run(scan.gap(at.end), |byte| b":=\"'[(".contains(&byte));
-    for _ in 0..CODES_MAX {
-        let parts = |byte: u8| byte.is_ascii_whitespace() || b",;\"'`[*".contains(&byte);
-        start = scan.run(start, parts);
-        start = if scan.from(start).starts_with("- ") { start + "- ".len() } else { start };
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        let end = scan.run(start, fits);
-        let code = scan.piece(start..end);
-        if !value::is_recovery_code(code) {
+    /// Maximum lines of a list.
+    const LINES_MAX: usize = 32;
+    let name_end = scan.run_within(at.end, NEAR_MAX, |byte| byte.is_ascii_alphabetic());
+    let mut line = scan.run(scan.gap(name_end), |byte| b":=\"'[(".contains(&byte));
+    for place in 0..LINES_MAX {
+        let end = scan.line_end(line, COMMAND_MAX);
+        let text = scan.piece(line..end);
+        let found: Vec<Range<usize>> = code_ranges(text, 0 < place).collect();
+        // Only the line of the name holds other words.
+        let is_over = found.is_empty() && !text.trim_matches([' ', '>', '*', '"', '[']).is_empty();
+        if 0 < place && is_over {
             return;
         }
-        scan.add_hit(start..end);
-        start = end;
+        found.into_iter().for_each(|it| scan.add_hit(line + it.start..line + it.end));
+        let Some(next) = scan.next_line(end) else { return };
+        line = next;
     }
+}
+
+/// Finds the codes of a line: those at its start or, if it is `whole`, all if it holds nothing else.
+fn code_ranges(line: &str, whole: bool) -> impl Iterator<Item = Range<usize>> {
+    let parts = |it: char| it.is_whitespace() || ",;\"'`[]()*>|•、，".contains(it);
+    let mut end = 0;
+    let words = line.split_inclusive(parts).filter_map(move |piece| {
+        let start = end;
+        end += piece.len();
+        let word = piece.trim_end_matches(parts);
+        // `- `, `3. `
+        let is_item = word.trim_end_matches(['.', ')', ':']).len() < 3 && word.len() < 4;
+        (!is_item).then_some(start..start + word.len())
+    });
+    let words: Vec<Range<usize>> = words.collect();
+    let digits = words.iter().all(|it| value::is_code_group(&line[it.clone()])) && 1 < words.len();
+    let fits =
+        move |it: &Range<usize>| whole && digits || value::is_recovery_code(&line[it.clone()]);
+    let count = words.iter().take_while(|it| fits(it)).count();
+    let count = if whole && count < words.len() { 0 } else { count };
+    words.into_iter().take(count)
 }
 
 /// Masks the key of a wireless network: `wifi is home and the key is …`.
 pub(super) fn network(scan: &mut Scan<'_>, at: Range<usize>) {
     let from = scan.line_start(at.start, NEAR_MAX);
-    let text = scan.piece(from..scan.line_end(at.end, NEAR_MAX));
-    let keys =
-        ["key", "code", "kod", "pass", "psk", "clé", "clave", "schlüssel", "chiave", "chave"];
+    let end = scan.line_end(at.end, NEAR_MAX);
+    let text = scan.piece(from..scan.run_within(end, NEAR_MAX, |byte| byte.is_ascii_digit()));
     let lower = text.to_lowercase();
-    if !scan.word_starts(at.start) || !keys.iter().any(|key| lower.contains(key)) {
+    let names_key = |text: &str| KEYS.iter().any(|key| text.contains(key));
+    let begins = !scan.byte(at.start).is_ascii_alphabetic() || scan.word_starts(at.start);
+    if !begins || !names_key(&lower) {
         return;
     }
     let told = pieces(text).filter(|(place, word)| {
@@ -339,7 +365,13 @@ pub(super) fn network(scan: &mut Scan<'_>, at: Range<usize>) {
             || value::is_leet(word)
             || value::is_likely(word)
             || value::is_numbered_phrase(word);
-        at.end - from <= *place && is_key && is_linked(text, *place)
+        let last = text.get(..*place).unwrap_or_default().trim_end().rsplit(' ').next();
+        let last = last.unwrap_or_default().to_lowercase();
+        let is_named = names_key(&last) || names_key(scan.piece(at.clone()));
+        at.end - from <= *place
+            && (is_key && is_linked(text, *place)
+                || value::is_long_number(word)
+                    && (is_linked(text, *place) || is_named || last.starts_with("вай")))
     });
     let told: Vec<Range<usize>> =
         told.map(|(place, word)| from + place..from + place + word.len()).collect();

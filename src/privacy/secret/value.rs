@@ -214,6 +214,16 @@ pub(super) fn is_recovery_code(word: &str) -> bool {
     6 <= word.len() && groups && (0 < letters && 0 < digits || 6 <= digits)
 }
 
+/// Returns whether a word may be a part of such a code: `8392 1184`.
+pub(super) fn is_code_group(word: &str) -> bool {
+    (4..=6).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns whether a word is a number as long as the printed key of a router.
+pub(super) fn is_long_number(word: &str) -> bool {
+    (10..=63).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Returns whether a part of a word is an algorithm or a type, or the word a small version: `JWT-RS256`, `ProfileV2`.
 pub(super) fn names_type(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
