@@ -132,7 +132,11 @@ impl Name<'_> {
             let lists = [&words::LINKS, &words::VERBS, &words::LEADS, &words::CHANGES, &TELLS];
             !word.is_ascii() || lists.iter().any(|it| it.contains(word)) || is_purpose(word)
         };
-        if !goes_on(&first) && core.starts_with(char::is_alphabetic) {
+        // `TAN eingeben, hier steht`
+        const SURE_MIN: usize = 6;
+        let last = core.split(' ').next_back().unwrap_or_default();
+        let shown = SURE_MIN <= digits.len() && TELLS.contains(last);
+        if !shown && !goes_on(&first) && core.starts_with(char::is_alphabetic) {
             return false;
         }
         let to = core.ends_with(" to") && ["kod", "has"].iter().any(|it| word.starts_with(it));
@@ -159,22 +163,21 @@ impl Name<'_> {
             return false;
         }
         let word = self.piece(self.at.clone());
-        let between = self.piece(self.at.end..code.start);
         let token = self.piece(code.clone());
-        let is_next = between.trim().is_empty();
-        let is_linked = sentence::is_linked(self.text, code.start);
         // `提取码：8k3f`
         let is_shared = word.contains("取码") || word.contains("访问码");
+        let is_undivided = word.bytes().any(|it| 0xe2 < it);
+        let has_digit = token.bytes().any(|it| it.is_ascii_digit());
+        let is_linked = || sentence::is_linked(self.text, code.start);
         let fits = is_lettered(token)
             || is_shared && token.len() == 4
-            || is_linked
-                && word.bytes().all(|it| 0xe2 < it || it < 0xc0)
-                && !word.is_ascii()
-                && (4..=8).contains(&token.len())
-                && token.bytes().any(|it| it.is_ascii_digit());
-        let is_known = words::TYPES.contains(token.to_ascii_lowercase().as_str());
-        fits && !is_known
-            && (is_next || is_linked)
+            || is_undivided && has_digit && token.len() <= 8 && is_linked();
+        if !fits || words::TYPES.contains(token.to_ascii_lowercase().as_str()) {
+            return false;
+        }
+        let between = self.piece(self.at.end..code.start);
+        let is_known = |it: &str| words::LINKS.contains(it) || is_purpose(it);
+        (between.to_lowercase().split_whitespace().all(is_known) || is_linked())
             && !ends_sentence(between)
             && self.has_purpose(between, &word.to_lowercase())
     }

@@ -431,7 +431,8 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
 /// `password: plain` that fills its line, and `password=plain` among words. With blanks around the
 /// separator, a word among words must look like a secret.
 fn is_plain(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize, word: &str) -> bool {
-    if named.quote.is_some() || !words::is_login(named.name) {
+    let is_foreign = !word.is_ascii() && named.kind != Kind::Password;
+    if named.quote.is_some() || is_foreign || !words::is_login(named.name) {
         return false;
     }
     let colon = named.separator == Separator::Colon;

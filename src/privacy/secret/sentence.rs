@@ -41,15 +41,24 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     if name.starts_with("key") && purpose.is_some_and(|it| words::KEYS_NOT.contains(it)) {
         return;
     }
-    let given = is_given(text.get(..head).unwrap_or_default());
+    // `salasana on …`
+    let is_stated = name.split_once(' ').is_some_and(|(_, it)| ["on", "to", "is"].contains(&it));
+    let given = is_stated || is_given(text.get(..head).unwrap_or_default());
+    let is_foreign = !name.is_ascii() || name.starts_with("parola") || name.starts_with("jelsz");
     let is_told = |place: usize, word: &str| {
         let before = text.get(..place).unwrap_or_default();
         // Most words are short ones of small letters, which are secret only in quotes.
         let is_plain = word.len() < TOKEN_MIN && word.bytes().all(|it| it.is_ascii_lowercase());
-        if is_plain && !before.ends_with(OPENING) {
+        if is_plain && !before.ends_with(OPENING) && !value::is_plain_password(word) {
             return false;
         }
         let between = text.get(tail..place).unwrap_or_default().trim_start_matches("'s").trim();
+        if is_plain && !before.ends_with(OPENING) {
+            let ends = ends_clause(text.get(place + word.len()..).unwrap_or_default());
+            let verb = between.rsplit(' ').next().unwrap_or_default();
+            let is_stated = ends && words::VERBS.contains(verb) && is_subject(between);
+            return is_stated;
+        }
         if between.contains("\",") || between.contains("\":") || value::is_identifier(word) {
             return false;
         }
@@ -65,7 +74,7 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
         // Paths and signatures also hold `/` and `+`.
         let fits = !word.contains(['+', '/', '=']) || before.ends_with([' ', '：', '「', '«']);
         let is_key = fits && is_told_token(word) || value::is_interspersed(word);
-        if is_predicate(after, text.get(tail..).unwrap_or_default()) && value::is_likely(word) {
+        if is_predicate(after, text.get(tail..).unwrap_or_default()) && is_distinct(word) {
             return true;
         }
         if place + word.len() <= head && is_noted(after) {
@@ -84,8 +93,8 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
             || ends
             || is_next && given
             || is_role(after);
-        let enclosed = before.ends_with(OPENING)
-            && text.get(place + word.len()..).is_some_and(|it| it.starts_with(CLOSING));
+        let rest = text.get(place + word.len()..).unwrap_or_default();
+        let enclosed = before.ends_with(['"', '\'', '`']) && rest.starts_with(CLOSING);
         let is_near = is_next || is_led;
         // `with password rotation2 enabled`
         let next = text.get(place + word.len()..).and_then(|it| it.split_whitespace().next());
@@ -95,7 +104,7 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
             is_subject,
             is_changed: tail <= place && is_changed(text, head..tail, place, word),
             is_near,
-            is_foreign: is_near && !name.is_ascii(),
+            is_foreign: is_near && is_foreign,
             // `which password? I used …`
             is_answer: is_led && between.contains("? "),
             is_given: (is_next && given || is_only_led(between)) && !is_described,
@@ -104,9 +113,11 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
         .fits(word)
     };
     let told = pieces(text).filter(|(place, word)| is_told(*place, word));
-    let foreign = foreign(text, head..tail, !name.is_ascii()).filter(|_| !is_token);
+    let foreign = foreign(text, head..tail, is_foreign).filter(|_| !is_token);
     let phrase = phrase(text, head..tail);
-    let told = told.map(|(place, word)| place..place + word.len()).chain(foreign).chain(phrase);
+    let quoted = in_print(text).filter(|it| !is_token && is_quoted(text, head..tail, it));
+    let told = told.map(|(place, word)| place..place + word.len());
+    let told = told.chain(foreign).chain(phrase).chain(quoted);
     let told: Vec<Range<usize>> = told.map(|it| from + it.start..from + it.end).collect();
     told.into_iter().for_each(|it| scan.add_hit(it));
     let is_title = scan.piece(from..at.start).starts_with('#');
@@ -221,23 +232,86 @@ fn foreign(text: &str, name: Range<usize>, is_foreign: bool) -> impl Iterator<It
     })
 }
 
-/// Finds a passphrase of several words, with a digit and quotes of print, or without quotes: `the passphrase is: seven gulls over harbour`.
+/// Returns whether a word is likely to be a secret or has what names lack.
+fn is_distinct(word: &str) -> bool {
+    value::is_likely(word) || value::is_marked(word)
+}
+
+/// Returns whether a clause ends behind a word that may be a password: at the end of the line, or with a remark on it.
+fn ends_clause(after: &str) -> bool {
+    let remarks = [
+        " —", " –", " - ", ", one word", ", all ", ", no ", ", in einem", ", alles", ", tout",
+        ", todo", ", tutt", ", tudo",
+    ];
+    let rest = after.trim_start_matches(['.', '!', ' ']);
+    rest.is_empty() || after.starts_with(". ") || remarks.iter().any(|it| after.starts_with(it))
+}
+
+/// Finds what stands between quotes of print.
+fn in_print(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut at = if text.is_ascii() { text.len() } else { 0 };
+    std::iter::from_fn(move || {
+        let is_open = |it: char| !it.is_ascii() && (OPENING.contains(&it) || it == '”');
+        let open = at + text.get(at..)?.find(is_open)?;
+        let mark = text.get(open..)?.chars().next()?;
+        let start = open + mark.len_utf8();
+        let closes = |it: char| match mark {
+            '「' => it == '」',
+            '『' => it == '』',
+            '«' => it == '»',
+            '»' => it == '«',
+            '‘' => it == '’',
+            '‚' => "‘’".contains(it),
+            _ => "“”›‹".contains(it),
+        };
+        let Some(length) = text.get(start..)?.find(closes) else {
+            at = text.len();
+            return Some(start..start);
+        };
+        at = start + length + text.get(start + length..)?.chars().next()?.len_utf8();
+        let inner = text.get(start..start + length)?;
+        let first = start + inner.len() - inner.trim_start().len();
+        Some(first..first + inner.trim().len())
+    })
+}
+
+/// Returns whether a sentence gives a text in quotes of print as the password that it names: `«…» es la contraseña`.
+fn is_quoted(text: &str, name: Range<usize>, quoted: &Range<usize>) -> bool {
+    let piece = |at: Range<usize>| text.get(at).unwrap_or_default();
+    let marks = |it: char| it.is_whitespace() || CLOSING.contains(&it) || OPENING.contains(&it);
+    let value = piece(quoted.clone());
+    let has_digit = value.bytes().any(|it| it.is_ascii_digit());
+    let fits = match value.contains(' ') {
+        true => has_digit,
+        false => is_distinct(value) || value::may_be_secret(value, false) && !value::is_code(value),
+    };
+    if !fits || words::names_secret(&value.to_lowercase()) {
+        return false;
+    }
+    if quoted.end <= name.start {
+        let after = piece(quoted.end..name.start).trim_start_matches(marks);
+        let after = format!(" {after}");
+        return is_role(&after) || is_predicate(&after, piece(name.end..text.len()));
+    }
+    let between = piece(name.end..quoted.start.max(name.end)).trim_end_matches(marks);
+    let start = name.end + between.len();
+    let is_apart = between.contains(['"', '“', '”', '»', '’', '?']);
+    let is_label = between.ends_with([':', '：']) && between.split(' ').count() < 4 && has_digit;
+    !is_apart
+        && name.end < quoted.start
+        && (between.is_empty()
+            || is_linked(text, start) && is_subject(between)
+            || is_changed(text, name, start, value)
+            || is_only_led(between)
+            || is_label)
+}
+
+/// Finds a passphrase of several words without quotes: `the passphrase is: seven gulls over harbour`.
 fn phrase(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     /// Minimum words behind a verb; behind a colon one fewer is enough.
     const WORDS_MIN: usize = 4;
     let word = text.get(name.clone())?.to_lowercase();
     let rest = text.get(name.end..)?;
-    let quoted = rest.find(['«', '»', '「', '『', '„', '“']).map(|at| name.end + at);
-    if let Some(open) = quoted.filter(|at| is_linked(text, *at))
-        && is_subject(text.get(name.end..open)?)
-    {
-        let start = open + text.get(open..)?.chars().next()?.len_utf8();
-        let words = text.get(start..)?.split(CLOSING).next()?;
-        let phrase = words.trim();
-        let fits = phrase.contains(' ') && phrase.bytes().any(|byte| byte.is_ascii_digit());
-        let start = start + words.len() - words.trim_start().len();
-        return fits.then_some(start..start + phrase.len());
-    }
     if !["phras", "fras", "фраз", "フレーズ", "wachtzin"].iter().any(|it| word.contains(it))
     {
         return None;
@@ -302,9 +376,37 @@ fn announced(scan: &mut Scan<'_>, at: usize, is_title: bool) {
         scan.add_hit(end - last.len()..end);
     } else if rest.ends_with('?') {
         replied(scan, end);
-    } else if rest.ends_with(':') || rest.is_empty() && is_title {
+    } else if rest.ends_with([':', '：']) || rest.is_empty() && is_title {
         answer(scan, end, value::is_answer);
+    } else {
+        continued(scan, at, end);
     }
+}
+
+/// Masks a password at the start of the next line, where the sentence goes on: `the new password` and `is …`.
+fn continued(scan: &mut Scan<'_>, name_end: usize, line_end: usize) {
+    /// Maximum words behind the name on its line, and before a verb on the next one.
+    const WORDS_MAX: usize = 2;
+    let rest = scan.piece(name_end..line_end);
+    let Some(line) = scan.next_line(line_end) else { return };
+    let line = scan.run_within(line, NEAR_MAX, is_margin);
+    let text = scan.piece(line..scan.line_end(line, NEAR_MAX));
+    let is_verb = |it: &str| words::VERBS.contains(it.trim_end_matches(':'));
+    let verb = match rest.split_whitespace().next_back() {
+        Some(last) if is_verb(last) => Some(0),
+        _ => text.split_whitespace().take(WORDS_MAX).position(is_verb).map(|place| place + 1),
+    };
+    let goes_on = rest.split_whitespace().count() <= WORDS_MAX && !rest.contains(['.', ',', ';']);
+    let Some(skipped) = verb.filter(|_| goes_on) else { return };
+    let is_told = |word: &str| is_distinct(word) && !value::is_versioned(word);
+    let word = pieces(text).nth(skipped).filter(|(_, word)| is_told(word));
+    let Some((place, word)) = word else { return };
+    scan.add_hit(line + place..line + place + word.len());
+}
+
+/// True for what a mail puts before the lines that it quotes.
+fn is_margin(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'>')
 }
 
 /// Masks the codes after their name: on its line, or on the lines below, which hold nothing else.
@@ -330,7 +432,7 @@ pub(super) fn codes(scan: &mut Scan<'_>, at: Range<usize>) {
 
 /// Finds the codes of a line: those at its start or, if it is `whole`, all if it holds nothing else.
 fn code_ranges(line: &str, whole: bool) -> impl Iterator<Item = Range<usize>> {
-    let parts = |it: char| it.is_whitespace() || ",;\"'`[]()*>|•、，".contains(it);
+    let parts = |it: char| it.is_whitespace() || ",;\"'`[](){}*>|\\•、，".contains(it);
     let mut end = 0;
     let words = line.split_inclusive(parts).filter_map(move |piece| {
         let start = end;
@@ -410,9 +512,9 @@ fn answer(scan: &mut Scan<'_>, mut line_end: usize, fits: fn(&str) -> bool) {
     const LINES_MAX: usize = 3;
     for _ in 0..LINES_MAX {
         let Some(line) = scan.next_line(line_end) else { return };
-        let client = |it: &&&str| scan.from(scan.gap(line)).starts_with(**it);
-        let prompt = ["> ", ">>> ", "-> ", "C: "].iter().find(client).map_or(0, |it| it.len());
-        let start = scan.quote_or(scan.gap(scan.gap(line) + prompt)).1;
+        let margin = scan.run_within(scan.gap(line), NEAR_MAX, is_margin);
+        let client = ["-> ", "C: "].iter().find(|it| scan.from(margin).starts_with(**it));
+        let start = scan.quote_or(scan.gap(margin + client.map_or(0, |it| it.len()))).1;
         let ends = |byte: u8| byte.is_ascii_whitespace() || b"\"'`\\<\x1b".contains(&byte);
         let end = scan.run_within(start, COMMAND_MAX, |byte| !ends(byte));
         let closed = scan.gap(scan.quote_or(end).1);
@@ -515,8 +617,10 @@ pub(super) fn is_predicate(after: &str, behind: &str) -> bool {
     ];
     let mut words = after.trim_start_matches(['!', '`', '"', '\'']).split_whitespace();
     let is_verb = words.next().is_some_and(|it| words::VERBS.contains(it));
-    let ends =
-        ["on", "for", "of", "in", "at", "für", "vom", "von", "du", "de", "del", "pour", "per"];
+    let ends = [
+        "on", "for", "of", "in", "at", "für", "fürs", "zum", "vom", "von", "du", "de", "del",
+        "pour", "per",
+    ];
     let next = behind.split_whitespace().next().unwrap_or_default();
     is_verb
         && words.next().is_some_and(|it| articles.contains(&it))

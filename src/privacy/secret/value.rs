@@ -214,6 +214,19 @@ pub(super) fn is_recovery_code(word: &str) -> bool {
     6 <= word.len() && groups && (0 < letters && 0 < digits || 6 <= digits)
 }
 
+/// Returns whether a plain word behind `the password is` may be the password, since it does not look like one that says
+/// how the password is.
+pub(super) fn is_plain_password(word: &str) -> bool {
+    (8..=24).contains(&word.len())
+        && !is_about(word)
+        && !words::PLAIN.contains(word)
+        && !is_state(word)
+}
+
+fn is_state(word: &str) -> bool {
+    words::STATES.iter().any(|end| word.ends_with(end))
+}
+
 /// Returns whether a word may be a part of such a code: `8392 1184`.
 pub(super) fn is_code_group(word: &str) -> bool {
     (4..=6).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
@@ -671,6 +684,15 @@ pub(super) fn may_be_secret(word: &str, colon: bool) -> bool {
         }
         _ => false,
     });
+    if !word.is_ascii() {
+        let fits = |it: char| it.is_alphanumeric() && it < '\u{700}' || "_-.!#$%^&*?".contains(it);
+        return 5 <= word.chars().count()
+            && word.starts_with(char::is_alphanumeric)
+            && word.chars().all(fits)
+            && !words::ABOUT.contains(word.to_lowercase().as_str())
+            && !words::names_secret(&word.to_lowercase())
+            && !is_state(word);
+    }
     PLAIN_MIN <= bytes.len()
         && starts
         && is_of(word, marks)

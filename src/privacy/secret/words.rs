@@ -32,6 +32,7 @@ pub(super) static SET: Words = LazyLock::new(|| list("set"));
 static TOKENS_OF: Words = LazyLock::new(|| list("tokens-of"));
 pub(super) static ABOUT: Words = LazyLock::new(|| list("about"));
 pub(super) static HOLDERS: Words = LazyLock::new(|| list("holders"));
+pub(super) static STATES: Words = LazyLock::new(|| list("states"));
 pub(super) static TYPES: Words = LazyLock::new(|| list("types"));
 pub(super) static GRAMMAR: Words = LazyLock::new(|| list("grammar"));
 

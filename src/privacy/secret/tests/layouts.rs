@@ -292,3 +292,30 @@ fn values_go_behind_a_name_in_another_literal() {
         "LED_PIN=17",
     ]);
 }
+
+#[test]
+fn passwords_go_by_their_place_in_code_and_logs() {
+    for text in [
+        "DriverManager.getConnection(\n    \"jdbc:x\", \"kai\", \"{}\");",
+        "$ldap->bind('cn=kai', password => q{{}});",
+        "my $password = qq[{}];",
+        "DBI->connect($dsn, 'kai', q({}));",
+        "127.0.0.1:6379> AUTH kai {}",
+        "[0 10.0.0.9:51] \"AUTH\" \"kai\" \"{}\"",
+        "$ pass show mail/kai\n{}\nuser: kai",
+    ] {
+        check(&text.replace("{}", "marsh!Tulip77"), &text.replace("{}", "<SECRET>"));
+    }
+    check_stays(&[
+        "getConnection(url, user, password)",
+        "my $sql = q{select password from users};",
+        "password => q{},",
+        "password = q(lookup)",
+        "> AUTH user password",
+        "250> AUTH PLAIN LOGIN",
+        "(error) NOAUTH Authentication required.",
+        "$ pass show mail/kai\nError: mail/kai is not in the password store.",
+        "$ pass show mail/kai\nkai\n├── home",
+        "tests pass a/b\nand then more",
+    ]);
+}

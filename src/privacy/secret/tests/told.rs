@@ -200,3 +200,158 @@ fn tokens_go_that_a_sentence_gives_in_many_languages() {
         "密钥在 prod-2024 里",
     ]);
 }
+
+#[test]
+fn passwords_go_in_quotes_of_print() {
+    for value in ["marshtulip", "Tulpe77", "marsh_Tulip+77"] {
+        check_forms(
+            &[
+                "guest network “Fjord”, password “{}”, also upstairs",
+                "mein pw ist jetzt auf „{}“ geändert",
+                "„{}“ ist das Passwort für den Drucker",
+                "j'ai mis « {} » comme mot de passe du NAS",
+                "‘{}’ is my new password",
+                "la contraseña es «{}»",
+                "lösenordet är ”{}”",
+                "パスワードは「{}」だよ",
+            ],
+            value,
+        );
+    }
+    check("пароль «камыш»", "пароль «<SECRET>»");
+    check_stays(&[
+        "the fields “password” and “username” are empty",
+        "das Feld „Passwort“ heißt „Kennwort“",
+        "the password is “required”",
+        "le champ « mot de passe » est « obligatoire »",
+    ]);
+}
+
+#[test]
+fn passwords_go_before_a_verb_or_behind_a_label_in_many_languages() {
+    check_forms(
+        &[
+            "yeni parolam {} oldu",
+            "az új jelszavam {} lett",
+            "uusi salasanani on {}",
+            "{} is my new password for the forum",
+            "{} c'est mon nouveau mot de passe",
+            "Kullanıcı adı: ayşe\nŞifre: {}",
+            "Utilizator: ion\nParolă: {}",
+            "Κωδικός: {}",
+            "解压密码：{}",
+            "Şifre:\n{}",
+        ],
+        "marsh_Tulip77",
+    );
+    check("Kennwort: rotkehlchenlied\n", "Kennwort: <SECRET>\n");
+    check("Пароль: камышовка\n", "Пароль: <SECRET>\n");
+    check_stays(&[
+        "KeePassXC is my new password manager",
+        "Şifre: zorunlu",
+        "Пароль: обязательный",
+        "Hasło: wymagane",
+    ]);
+}
+
+#[test]
+fn plain_words_go_that_a_sentence_calls_the_password() {
+    check_forms(
+        &[
+            "the password for the archive is {}",
+            "my password is {} — all small letters",
+            "das Passwort ist {}.",
+            "le mot de passe est {}",
+            "la contraseña es {}, todo junto",
+        ],
+        "marshtulip",
+    );
+    check_stays(&[
+        "the password is mandatory",
+        "the password is encrypted — see below",
+        "my password is everything.",
+        "das Passwort ist veraltet",
+        "le mot de passe est incorrect",
+        "la contraseña es obligatoria.",
+        "the password hasher is argonwrapper",
+        "the password is somehow weak",
+    ]);
+}
+
+#[test]
+fn passwords_go_on_the_next_line_of_a_mail() {
+    for text in [
+        "> Your user is kai and your temporary password\n> is {}\n>\n> Change it",
+        "> votre mot de passe\n> provisoire est {}\n",
+        "your new password is\n{} and stays valid",
+        "> > Passwort:\n> >\n> > {}\n",
+    ] {
+        check_forms(&[text], "marsh-Tulip-77");
+    }
+    check_stays(&[
+        "we changed the password\nit is version-2.4-beta1",
+        "> the password\n> is stored in vault-2024",
+    ]);
+}
+
+#[test]
+fn codes_of_letters_and_digits_go() {
+    check_forms(
+        &[
+            "the verification code is {}", "Anmeldecode lautet {}", "código de acceso: {}",
+            "验证码：{}",
+        ],
+        "G-448190",
+    );
+    for code in ["7KD2R", "K7P-4QX", "4471B"] {
+        check_forms(&["the access code is {}", "Zugangscode: {}"], code);
+    }
+    check_forms(&["链接 https://disk.example.org/s/1 提取码：{}", "访问码: {}"], "m4wq");
+    check_forms(&["ich soll eine TAN eingeben, hier steht {}", "Onay kodunuz {}"], "448190");
+    check_stays(&[
+        "the verification code (RFC-6238) is standard",
+        "ticket OPS-44100 is about the verification code",
+        "the access code is SHA256",
+        "see the access code in EN12209",
+        "提取码：无",
+    ]);
+}
+
+#[test]
+fn lists_of_recovery_codes_go() {
+    for name in [
+        "my backup codes for the forge, in case the phone dies:",
+        "Wiederherstellungscodes:",
+        "codes de secours du forum :",
+        "kody zapasowe:",
+        "резервные коды",
+        "リカバリーコード：",
+    ] {
+        let text = |code: &str| format!("{name}\n  - {code}\n  - {code}\n");
+        check(&text("7c9d1-b7e04"), &text("<SECRET>"));
+    }
+    check("Recovery codes:\n1. 8392 1184\n", "Recovery codes:\n1. <SECRET> <SECRET>\n");
+    check_stays(&[
+        "recovery codes:\n- see the wiki\n",
+        "error codes:\n  7c9d1-b7e04\n",
+        "recovery codes\n\ncommit 7c9d1b7e04\n",
+    ]);
+}
+
+#[test]
+fn printed_keys_of_routers_go() {
+    check_forms(
+        &[
+            "WiFi key: {}",
+            "WLAN-Schlüssel klebt am Router: {}",
+            "clé wifi : {}",
+            "wifi şifresi {}",
+            "пароль от вайфая {}",
+        ],
+        "58301948572039485712",
+    );
+    check_stays(&[
+        "the wifi serial number is 58301948572039485712",
+        "WLAN-Schlüssel geändert am 20240101",
+    ]);
+}
