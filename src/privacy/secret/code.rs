@@ -65,8 +65,8 @@ fn word_range(scan: &Scan<'_>, at: Range<usize>, name: &str) -> Option<Range<usi
     // `pins`, `pinned` and `codec` are other words; `PIN-Code` and `пароля` are not.
     let short = name.is_ascii() && !PINS.contains(name);
     let inflected = ["", "n", "en", "t", "u", "um", "unuz", "em", "a", "s:"].contains(&ending);
-    let joined = ending.starts_with('-')
-        || ["code", "kod", "koodi", "nummer"].iter().any(|it| ending.starts_with(it));
+    let second = ending.trim_start_matches('-').to_lowercase();
+    let joined = ["code", "kod", "koodi", "nummer"].iter().any(|it| second.starts_with(it));
     let is_flag = prefix.starts_with('-') || start == at.start && scan.before(start) == b'-';
     let whole = ending.is_empty() || joined || !name.is_ascii() || short && inflected;
     let begins = prefix.is_empty() || prefix.ends_with('-') || !PINS.contains(name);
@@ -102,8 +102,11 @@ impl Name<'_> {
         if number.end <= self.at.start {
             let after = self.piece(number.end..self.at.start);
             let behind = self.piece(self.at.end..self.text.len());
+            // `… is your code for the door`, `… — ваш код подтверждения`
+            let next = behind.trim_start().split_once(' ').unwrap_or((behind.trim(), ""));
+            let rest = if is_purpose(&next.0.to_lowercase()) { next.1 } else { behind };
             return self.has_purpose(behind, &word)
-                && (is_role(after) || is_predicate(after, behind));
+                && (is_role(after) || is_predicate(after, rest));
         }
         if number.start < self.at.end {
             return false;
@@ -111,7 +114,11 @@ impl Name<'_> {
         let between = self.piece(self.at.end..number.start);
         // `login.rs:1042`
         let is_place = between.ends_with(':') && between.trim_start() != ":";
-        if is_place || ends_sentence(between) || !self.has_purpose(between, &word) {
+        let after = self.after(number);
+        let opens = ["sign in", "log in", "verify", "unlock"]
+            .iter()
+            .any(|it| after.starts_with(&format!(" to {it}")));
+        if is_place || ends_sentence(between) || !opens && !self.has_purpose(between, &word) {
             return false;
         }
         let is_year = digits.len() == 4 && (digits.starts_with("19") || digits.starts_with("20"));
@@ -121,7 +128,7 @@ impl Name<'_> {
             && !self.piece(self.at.clone()).starts_with('P')
             && !last.is_some_and(is_purpose);
         let core =
-            between.trim_matches(|it: char| it.is_whitespace() || "(\"'`*«„“「『".contains(it));
+            between.trim_matches(|it: char| it.is_whitespace() || "([【\"'`*«„“「『".contains(it));
         if core.is_empty() {
             return !is_year && !is_plain_pin;
         }
@@ -139,7 +146,8 @@ impl Name<'_> {
         if !shown && !goes_on(&first) && core.starts_with(char::is_alphabetic) {
             return false;
         }
-        let to = core.ends_with(" to") && ["kod", "has"].iter().any(|it| word.starts_with(it));
+        let is_polish = ["kod", "has"].iter().any(|it| word.starts_with(it)) || first == "do";
+        let to = core.ends_with(" to") && is_polish;
         let on = core.ends_with("on") && word.contains("koodi");
         if to
             || on
@@ -219,7 +227,9 @@ impl Name<'_> {
 fn names_one(list: &[&str], text: &str) -> bool {
     const PART_MIN: usize = 5;
     let is_one = |word: &str| {
-        list.iter().any(|it| word == *it || PART_MIN <= it.len() && word.starts_with(it))
+        list.iter().any(|it| {
+            word == *it || PART_MIN <= it.len() && (word.starts_with(it) || word.ends_with(it))
+        })
     };
     // `un solo uso`
     list.iter().any(|it| it.contains(' ') && text.contains(it))
@@ -302,7 +312,7 @@ fn is_lettered(code: &str) -> bool {
     }
     let name = code.trim_end_matches(|it: char| it.is_ascii_digit());
     let is_name = name.len() < code.len() && name.bytes().all(|it| it.is_ascii_uppercase());
-    (5..=9).contains(&code.len()) && 2 <= digits && !is_name && 0 < capitals
+    (4..=9).contains(&code.len()) && 2 <= digits && !is_name && 0 < capitals
 }
 
 /// Finds the numbers of three to eight digits, perhaps in two groups of three or four, that measure nothing.

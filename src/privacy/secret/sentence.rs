@@ -42,7 +42,8 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
         return;
     }
     // `salasana on …`
-    let is_stated = name.split_once(' ').is_some_and(|(_, it)| ["on", "to", "is"].contains(&it));
+    let is_stated =
+        name.split_once(' ').is_some_and(|(_, it)| ["on", "to", "is", "pass "].contains(&it));
     let given = is_stated || is_given(text.get(..head).unwrap_or_default());
     let is_foreign = !name.is_ascii() || name.starts_with("parola") || name.starts_with("jelsz");
     let is_told = |place: usize, word: &str| {
@@ -96,6 +97,10 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
         let rest = text.get(place + word.len()..).unwrap_or_default();
         let enclosed = before.ends_with(['"', '\'', '`']) && rest.starts_with(CLOSING);
         let is_near = is_next || is_led;
+        // `password: complex128 = …`
+        if rest.trim_start().starts_with('=') && value::is_plain_key(word) {
+            return false;
+        }
         // `with password rotation2 enabled`
         let next = text.get(place + word.len()..).and_then(|it| it.split_whitespace().next());
         let is_described = next.is_some_and(|it| it.ends_with("ed"));
@@ -172,6 +177,8 @@ impl Position {
             || self.is_subject && value::is_divided(word)
             || is_told && value::is_marked(word)
             || self.is_given && value::is_numbered(word)
+            || (self.is_linked && self.is_subject || self.is_foreign)
+                && (value::is_numbered_twice(word) || value::is_divided(word))
             || self.is_subject
                 && self.is_quoted
                 && self.is_linked
@@ -186,7 +193,8 @@ impl Position {
 fn name_range(scan: &Scan<'_>, at: Range<usize>, name: &str) -> Option<Range<usize>> {
     // `pw to`
     let short = name.starts_with("pw") || name.starts_with("ww");
-    let at = if short { at.start..at.start + "pw".len() } else { at };
+    let length = if short { "pw".len() } else { name.trim_end().len() };
+    let at = at.start..at.start + length.min(at.len());
     // `password=`, `password.len`, `db_password` and `tokens` are different names.
     let goes_on = |byte: u8| b"_-=(/".contains(&byte) || byte.is_ascii_alphanumeric();
     let member = scan.byte(at.end) == b'.' && goes_on(scan.byte(at.end + 1));
@@ -299,11 +307,17 @@ fn is_quoted(text: &str, name: Range<usize>, quoted: &Range<usize>) -> bool {
     let is_label = between.ends_with([':', '：']) && between.split(' ').count() < 4 && has_digit;
     !is_apart
         && name.end < quoted.start
-        && (between.is_empty()
+        && (between.is_empty() && (has_digit || !goes_on(text, quoted.end))
             || is_linked(text, start) && is_subject(between)
             || is_changed(text, name, start, value)
             || is_only_led(between)
             || is_label)
+}
+
+/// Returns whether a word in small letters follows behind a closing quote.
+fn goes_on(text: &str, at: usize) -> bool {
+    let rest = text.get(at..).unwrap_or_default().trim_start_matches(CLOSING);
+    rest.strip_prefix(' ').is_some_and(|it| it.starts_with(|it: char| it.is_ascii_lowercase()))
 }
 
 /// Finds a passphrase of several words without quotes: `the passphrase is: seven gulls over harbour`.
@@ -349,15 +363,15 @@ fn phrase(text: &str, name: Range<usize>) -> Option<Range<usize>> {
 /// Masks the answer on the line after a question: `assistant: it's secret`.
 fn replied(scan: &mut Scan<'_>, question_end: usize) {
     /// Maximum words of an answer that is only the secret and its speaker.
-    const WORDS_MAX: usize = 2;
+    const WORDS_MAX: usize = 3;
     let Some(mut line) = scan.next_line(question_end) else { return };
     if let Some(next) = scan.next_line(line) {
         line = next;
     }
     let text = scan.piece(line..scan.line_end(line, NEAR_MAX));
     let short = text.split_whitespace().count() <= WORDS_MAX;
-    let told = pieces(text)
-        .filter(|(place, word)| value::is_likely(word) && (short || is_led(text, *place)));
+    let fits = |word: &str| value::is_likely(word) || value::is_plain_key(word);
+    let told = pieces(text).filter(|(place, word)| fits(word) && (short || is_led(text, *place)));
     let told: Vec<Range<usize>> =
         told.map(|(place, word)| line + place..line + place + word.len()).collect();
     told.into_iter().for_each(|it| scan.add_hit(it));
@@ -455,9 +469,15 @@ fn code_ranges(line: &str, whole: bool) -> impl Iterator<Item = Range<usize>> {
 pub(super) fn network(scan: &mut Scan<'_>, at: Range<usize>) {
     let from = scan.line_start(at.start, NEAR_MAX);
     let end = scan.line_end(at.end, NEAR_MAX);
+    let is_ssid = scan.piece(at.clone()).eq_ignore_ascii_case("ssid");
+    let below = scan.next_line(end).filter(|_| is_ssid);
+    let end = below.map_or(end, |line| scan.line_end(line, NEAR_MAX));
     let text = scan.piece(from..scan.run_within(end, NEAR_MAX, |byte| byte.is_ascii_digit()));
     let lower = text.to_lowercase();
     let names_key = |text: &str| KEYS.iter().any(|key| text.contains(key));
+    if scan.from(at.end).starts_with(":T:") {
+        return joined(scan, at.end);
+    }
     let begins = !scan.byte(at.start).is_ascii_alphabetic() || scan.word_starts(at.start);
     if !begins || !names_key(&lower) {
         return;
@@ -466,18 +486,28 @@ pub(super) fn network(scan: &mut Scan<'_>, at: Range<usize>) {
         let is_key = value::is_strong(word)
             || value::is_leet(word)
             || value::is_likely(word)
-            || value::is_numbered_phrase(word);
+            || value::is_plain_key(word);
         let last = text.get(..*place).unwrap_or_default().trim_end().rsplit(' ').next();
         let last = last.unwrap_or_default().to_lowercase();
         let is_named = names_key(&last) || names_key(scan.piece(at.clone()));
         at.end - from <= *place
-            && (is_key && is_linked(text, *place)
+            && (is_key && (is_linked(text, *place) || is_named)
                 || value::is_long_number(word)
                     && (is_linked(text, *place) || is_named || last.starts_with("вай")))
     });
     let told: Vec<Range<usize>> =
         told.map(|(place, word)| from + place..from + place + word.len()).collect();
     told.into_iter().for_each(|it| scan.add_hit(it));
+}
+
+/// Masks the password in the text of a code to scan: `WIFI:T:WPA;S:name;P:secret;;`.
+fn joined(scan: &mut Scan<'_>, at: usize) {
+    let end = scan.line_end(at, COMMAND_MAX);
+    let Some(start) = scan.piece(at..end).find(";P:").map(|it| at + it + ";P:".len()) else {
+        return;
+    };
+    let end = scan.run(start, |byte| byte > b' ' && byte != b';' && byte != b'"');
+    scan.add_hit(start..end);
 }
 
 /// Masks what a command printed on the line after it: `gh auth token`; or the client of a mail server, in base64.
@@ -613,13 +643,20 @@ pub(super) fn is_predicate(after: &str, behind: &str) -> bool {
     const WORDS_MAX: usize = 3;
     let articles = [
         "the", "our", "my", "your", "das", "der", "unser", "mein", "le", "la", "notre", "mon",
-        "el", "il", "o", "a", "het", "de",
+        "el", "il", "o", "a", "het", "de", "dein", "ihr", "votre", "ton", "tu", "su", "mi", "seu",
+        "meu", "tuo", "suo", "mio", "je", "uw", "mijn", "twój", "Twój", "mój", "ваш", "твой",
+        "din", "ditt",
     ];
-    let mut words = after.trim_start_matches(['!', '`', '"', '\'']).split_whitespace();
-    let is_verb = words.next().is_some_and(|it| words::VERBS.contains(it));
+    let mut words =
+        after.trim_start_matches(['!', '`', '"', '\'', ',']).split_whitespace().peekable();
+    // `…, that was the password`
+    words.next_if(|it| ["that", "das", "it", "this"].contains(it));
+    let is_verb = words.next().is_some_and(|it| {
+        words::VERBS.contains(it) || ["that's", "it's", "—", "–", "to"].contains(&it)
+    });
     let ends = [
-        "on", "for", "of", "in", "at", "für", "fürs", "zum", "vom", "von", "du", "de", "del",
-        "pour", "per",
+        "on", "for", "of", "in", "at", "di", "do", "für", "fürs", "zum", "vom", "von", "du", "de",
+        "del", "pour", "per",
     ];
     let next = behind.split_whitespace().next().unwrap_or_default();
     is_verb

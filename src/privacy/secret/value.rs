@@ -152,15 +152,14 @@ pub(super) fn ends_in_digits(word: &str) -> bool {
         && !names_algorithm(word)
 }
 
-/// Returns whether a word is letters around a digit, as few words are that a sentence calls a
-/// password: `jamai4ivaji`.
+/// Returns whether a word is letters around digits, as few words are that a sentence calls a password: `jamai4ivaji`.
 pub(super) fn is_divided(word: &str) -> bool {
-    let letter = |byte: u8| byte.is_ascii_alphabetic();
-    let divides =
-        |three: &[u8]| matches!(three, [a, b, c] if letter(*a) && b.is_ascii_digit() && letter(*c));
+    let digit = |it: char| it.is_ascii_digit();
+    let mut parts = word.split(digit).skip_while(|it| it.is_empty());
+    let divides = parts.next().is_some() && parts.any(|it| !it.is_empty());
     8 <= word.len()
         && is_of(word, b"")
-        && word.as_bytes().windows(3).any(divides)
+        && divides
         && !is_hex_key(word)
         && is_random(word)
         && !names_algorithm(word)
@@ -447,6 +446,16 @@ pub(super) fn is_numbered(word: &str) -> bool {
         && is_random(word)
         && !is_no_secret(letters, "")
         && !names_algorithm(word)
+}
+
+/// The same with two or more digits.
+pub(super) fn is_numbered_twice(word: &str) -> bool {
+    is_numbered(word) && 2 <= count(word, u8::is_ascii_digit)
+}
+
+/// Returns whether a word is of small letters and digits as people choose keys: `tumbleweed99`, `plum-tiger-204`.
+pub(super) fn is_plain_key(word: &str) -> bool {
+    is_numbered_twice(word) || is_numbered_phrase(word) || is_divided(word)
 }
 
 /// Returns whether `word` is a type and `behind` starts with its parameters, as in

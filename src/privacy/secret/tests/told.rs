@@ -61,6 +61,11 @@ fn numbers_go_that_a_word_makes_a_code_for_somebody() {
         "kod z SMS-a to {}",
         "kapının kodu {}",
         "SMS ile gelen kod: {}",
+        "{} ist dein Bestätigungscode",
+        "{} — ваш код подтверждения",
+        "use code {} to sign in",
+        "o código que chegou foi {}",
+        "der Code vom Fahrradschloss ist {}",
         "код из смс {}",
         "Код подтверждения: {}",
         "確認コードは{}です",
@@ -350,6 +355,20 @@ fn printed_keys_of_routers_go() {
         ],
         "58301948572039485712",
     );
+    for value in ["reedwarbler77", "reed77warbler", "reed-warbler-77"] {
+        check_forms(
+            &[
+                "what was the password again?\nB: {}",
+                "wifi şifresi {}",
+                "wifi密码是{}",
+                "lösenordet till wifi är {}",
+                "SSID: Fjord\nKey: {}",
+                "WIFI:T:WPA;S:Fjord;P:{};;",
+            ],
+            value,
+        );
+    }
+    check_stays(&["what is the password?\nask for reset2.html", "wifi driver reed77warbler"]);
     check_stays(&[
         "the wifi serial number is 58301948572039485712",
         "WLAN-Schlüssel geändert am 20240101",
