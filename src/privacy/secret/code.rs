@@ -41,7 +41,7 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     let found = numbers(name.text).filter(|it| name.gives(it));
     let lettered = codes(name.text).filter(|it| name.gives_code(it));
     let found: Vec<Range<usize>> = found.chain(lettered).collect();
-    found.into_iter().for_each(|it| scan.add_hit(from + it.start..from + it.end));
+    scan.add_hits(from, found);
 }
 
 /// Range of the whole word around a keyword; `None` if the word means something else: `barcode`, `opinion`, `pin_dialog`.
@@ -243,26 +243,20 @@ fn is_purpose(text: &str) -> bool {
 /// Returns whether the last words before a number introduce it: `is the`, `est le`, `wurde geändert auf`.
 fn leads(between: &str, after: &str) -> bool {
     const AFTER_WORDS: usize = 2;
-    let articles = [
-        "the", "le", "la", "el", "il", "o", "a", "der", "die", "das", "de", "het", "now",
-        "currently",
-    ];
-    let to =
-        ["to", "auf", "in", "à", "en", "por", "para", "a", "al", "naar", "na", "till", "til", "на"];
     let plain = |it: &str| it.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let words: Vec<String> = between.split_whitespace().map(plain).collect();
     let Some((last, before)) = words.split_last() else { return false };
     let is_verb = |it: &String| words::VERBS.contains(it.as_str());
     let changes = |it: &String| words::CHANGES.contains(it.as_str());
-    if to.contains(&last.as_str())
+    if words::INTO.contains(last.as_str())
         && (before.iter().any(changes)
             || after.split_whitespace().take(AFTER_WORDS).map(plain).any(|it| changes(&it)))
     {
         return true;
     }
-    articles.contains(&last.as_str()) && before.last().is_some_and(is_verb)
+    words::ARTICLES.contains(last.as_str()) && before.last().is_some_and(is_verb)
         || (words::LEADS.contains(last.as_str()) || TELLS.contains(last.as_str()))
-            && !to.contains(&last.as_str())
+            && !words::INTO.contains(last.as_str())
 }
 
 /// Returns whether a sentence ends in the text, or another number or code stands there.
@@ -274,7 +268,7 @@ fn ends_sentence(text: &str) -> bool {
             .split([' ', '(', ','])
             .scan("", |before, word| {
                 // `changed from 1199 to`
-                let is_old = ["from", "von", "de", "da", "van", "z", "с"].contains(before);
+                let is_old = words::FROM.contains(before);
                 *before = word;
                 Some(!word.is_empty() && is_number(word) && !is_old)
             })

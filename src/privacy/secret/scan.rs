@@ -113,6 +113,11 @@ impl Scan<'_> {
         self.add_hit_quoted(at, None);
     }
 
+    /// Marks ranges of the text that starts at `from`.
+    pub(super) fn add_hits(&mut self, from: usize, found: Vec<Range<usize>>) {
+        found.into_iter().for_each(|it| self.add_hit(from + it.start..from + it.end));
+    }
+
     pub(super) fn add_hit_quoted(&mut self, at: Range<usize>, quotes: Option<usize>) {
         if !at.is_empty() && self.piece(at.clone()) != PLACEHOLDER {
             self.hits.push(Hit { at, rule: self.rule, quotes });

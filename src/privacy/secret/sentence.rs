@@ -42,32 +42,23 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
         return;
     }
     // `salasana on …`
-    let is_stated =
-        name.split_once(' ').is_some_and(|(_, it)| ["on", "to", "is", "pass "].contains(&it));
-    let given = is_stated || is_given(text.get(..head).unwrap_or_default());
-    let is_foreign = !name.is_ascii() || name.starts_with("parola") || name.starts_with("jelsz");
+    let stated = ["on", "to", "is", "pass "];
+    let stated = name.split_once(' ').is_some_and(|(_, it)| stated.contains(&it));
+    let given = stated || is_given(text.get(..head).unwrap_or_default());
+    let is_foreign = is_foreign_name(&name);
     let is_told = |place: usize, word: &str| {
         let before = text.get(..place).unwrap_or_default();
         // Most words are short ones of small letters, which are secret only in quotes.
         let is_plain = word.len() < TOKEN_MIN && word.bytes().all(|it| it.is_ascii_lowercase());
-        if is_plain && !before.ends_with(OPENING) && !value::is_plain_password(word) {
-            return false;
+        if is_plain && !before.ends_with(OPENING) {
+            return is_stated(text, tail, place, word);
         }
         let between = text.get(tail..place).unwrap_or_default().trim_start_matches("'s").trim();
-        if is_plain && !before.ends_with(OPENING) {
-            let ends = ends_clause(text.get(place + word.len()..).unwrap_or_default());
-            let verb = between.rsplit(' ').next().unwrap_or_default();
-            let is_stated = ends && words::VERBS.contains(verb) && is_subject(between);
-            return is_stated;
-        }
-        if between.contains("\",") || between.contains("\":") || value::is_identifier(word) {
+        let rest = text.get(place + word.len()..).unwrap_or_default();
+        if is_other(between, word, rest) {
             return false;
         }
         let after = text.get(place + word.len()..head).unwrap_or_default();
-        let first = between.split([' ', ':']).next().unwrap_or_default();
-        if words::ATTRIBUTES.contains(first) && value::is_versioned(word) {
-            return false;
-        }
         let is_next =
             tail < place && between.trim_end_matches(['(', '「', '『', '«']).trim().is_empty();
         let is_linked = tail <= place && is_linked(text, place);
@@ -87,22 +78,16 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
             let likely = is_given && value::is_likely(word);
             return (is_next || is_led) && is_key || likely;
         }
-        let ends = between.ends_with(':')
-            && text.get(place + word.len()..).is_some_and(|it| it.trim().is_empty());
+        let ends = between.ends_with(':') && rest.trim().is_empty();
         let is_undivided = name.bytes().any(|byte| 0xe2 < byte);
         let is_subject = is_linked && (is_subject(between) || is_undivided && between.len() < 40)
             || ends
             || is_next && given
             || is_role(after);
-        let rest = text.get(place + word.len()..).unwrap_or_default();
         let enclosed = before.ends_with(['"', '\'', '`']) && rest.starts_with(CLOSING);
         let is_near = is_next || is_led;
-        // `password: complex128 = …`
-        if rest.trim_start().starts_with('=') && value::is_plain_key(word) {
-            return false;
-        }
         // `with password rotation2 enabled`
-        let next = text.get(place + word.len()..).and_then(|it| it.split_whitespace().next());
+        let next = rest.split_whitespace().next();
         let is_described = next.is_some_and(|it| it.ends_with("ed"));
         Position {
             is_linked,
@@ -123,8 +108,8 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     let quoted = in_print(text).filter(|it| !is_token && is_quoted(text, head..tail, it));
     let told = told.map(|(place, word)| place..place + word.len());
     let told = told.chain(foreign).chain(phrase).chain(quoted);
-    let told: Vec<Range<usize>> = told.map(|it| from + it.start..from + it.end).collect();
-    told.into_iter().for_each(|it| scan.add_hit(it));
+    let told: Vec<Range<usize>> = told.collect();
+    scan.add_hits(from, told);
     let is_title = scan.piece(from..at.start).starts_with('#');
     announced(scan, at.end, is_title);
     if name.ends_with(".key") {
@@ -238,6 +223,32 @@ fn foreign(text: &str, name: Range<usize>, is_foreign: bool) -> impl Iterator<It
             || is_foreign && (is_next || is_led(text, place));
         is_told.then_some(place..place + word.len())
     })
+}
+
+/// Returns whether a word near a name is something else: another member, the version of a `password manager`, a type.
+fn is_other(between: &str, word: &str, rest: &str) -> bool {
+    let first = between.split([' ', ':']).next().unwrap_or_default();
+    between.contains("\",")
+        || between.contains("\":")
+        || value::is_identifier(word)
+        || words::ATTRIBUTES.contains(first) && value::is_versioned(word)
+        // `password: complex128 = …`
+        || rest.trim_start().starts_with('=') && value::is_plain_key(word)
+}
+
+/// Returns whether a sentence ends in a plain word and says that it is the password: `the password for the zip is …`.
+fn is_stated(text: &str, name_end: usize, place: usize, word: &str) -> bool {
+    let between = text.get(name_end..place).unwrap_or_default().trim();
+    let verb = between.rsplit(' ').next().unwrap_or_default();
+    value::is_plain_password(word)
+        && words::VERBS.contains(verb)
+        && is_subject(between)
+        && ends_clause(text.get(place + word.len()..).unwrap_or_default())
+}
+
+/// Returns whether a name belongs to a language in which a blank is enough before a password.
+fn is_foreign_name(name: &str) -> bool {
+    !name.is_ascii() || name.starts_with("parola") || name.starts_with("jelsz")
 }
 
 /// Returns whether a word is likely to be a secret or has what names lack.
@@ -372,9 +383,8 @@ fn replied(scan: &mut Scan<'_>, question_end: usize) {
     let short = text.split_whitespace().count() <= WORDS_MAX;
     let fits = |word: &str| value::is_likely(word) || value::is_plain_key(word);
     let told = pieces(text).filter(|(place, word)| fits(word) && (short || is_led(text, *place)));
-    let told: Vec<Range<usize>> =
-        told.map(|(place, word)| line + place..line + place + word.len()).collect();
-    told.into_iter().for_each(|it| scan.add_hit(it));
+    let told: Vec<Range<usize>> = told.map(|(place, word)| place..place + word.len()).collect();
+    scan.add_hits(line, told);
 }
 
 /// Masks a password at the end of the line that says that it was generated, or alone on the next line after a colon or a
@@ -438,7 +448,7 @@ pub(super) fn codes(scan: &mut Scan<'_>, at: Range<usize>) {
         if 0 < place && is_over {
             return;
         }
-        found.into_iter().for_each(|it| scan.add_hit(line + it.start..line + it.end));
+        scan.add_hits(line, found);
         let Some(next) = scan.next_line(end) else { return };
         line = next;
     }
@@ -495,9 +505,8 @@ pub(super) fn network(scan: &mut Scan<'_>, at: Range<usize>) {
                 || value::is_long_number(word)
                     && (is_linked(text, *place) || is_named || last.starts_with("вай")))
     });
-    let told: Vec<Range<usize>> =
-        told.map(|(place, word)| from + place..from + place + word.len()).collect();
-    told.into_iter().for_each(|it| scan.add_hit(it));
+    let told: Vec<Range<usize>> = told.map(|(place, word)| place..place + word.len()).collect();
+    scan.add_hits(from, told);
 }
 
 /// Masks the password in the text of a code to scan: `WIFI:T:WPA;S:name;P:secret;;`.
@@ -641,12 +650,6 @@ pub(super) fn is_role(after: &str) -> bool {
 pub(super) fn is_predicate(after: &str, behind: &str) -> bool {
     /// Maximum words between the article and the name.
     const WORDS_MAX: usize = 3;
-    let articles = [
-        "the", "our", "my", "your", "das", "der", "unser", "mein", "le", "la", "notre", "mon",
-        "el", "il", "o", "a", "het", "de", "dein", "ihr", "votre", "ton", "tu", "su", "mi", "seu",
-        "meu", "tuo", "suo", "mio", "je", "uw", "mijn", "twój", "Twój", "mój", "ваш", "твой",
-        "din", "ditt",
-    ];
     let mut words =
         after.trim_start_matches(['!', '`', '"', '\'', ',']).split_whitespace().peekable();
     // `…, that was the password`
@@ -660,7 +663,7 @@ pub(super) fn is_predicate(after: &str, behind: &str) -> bool {
     ];
     let next = behind.split_whitespace().next().unwrap_or_default();
     is_verb
-        && words.next().is_some_and(|it| articles.contains(&it))
+        && words.next().is_some_and(|it| words::ARTICLES.contains(it))
         && words.count() <= WORDS_MAX
         && (!behind.starts_with(' ') || next.is_empty() || ends.contains(&next))
 }
@@ -685,16 +688,12 @@ fn is_changed(text: &str, name: Range<usize>, place: usize, value: &str) -> bool
     let plain = |it: &str| it.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let changes = |it: &str| words::CHANGES.contains(plain(it).as_str());
     let between = text.get(name.end..place).unwrap_or_default();
-    let to = [
-        "to", "auf", "in", "à", "par", "por", "para", "pra", "a", "al", "en", "naar", "na", "till",
-        "til", "на",
-    ];
     let before = text.get(..name.start).unwrap_or_default().split_whitespace().rev();
     let after = text.get(place + value.len()..).unwrap_or_default().split_whitespace();
     let old = between.split_whitespace().collect::<Vec<_>>();
     let old = match old.as_slice() {
         // `from changeme to`
-        [from, old, _] if ["from", "von", "de", "da", "van"].contains(from) => *old,
+        [from, old, _] if words::FROM.contains(from) => *old,
         _ => "",
     };
     let is_known = |it: &str| {
@@ -702,19 +701,22 @@ fn is_changed(text: &str, name: Range<usize>, place: usize, value: &str) -> bool
             return true;
         }
         let word = plain(it);
-        to.contains(&it)
+        words::INTO.contains(it)
             || changes(it)
             || words::LINKS.contains(word.as_str())
             || words::LEADS.contains(word.as_str())
     };
     // `the password on the server got reset to …`
     let mut last = between.split_whitespace().rev();
-    let is_reset = last.next().is_some_and(|it| to.contains(&it))
+    let is_reset = last.next().is_some_and(|it| words::INTO.contains(it))
         && last.next().is_some_and(changes)
         && is_subject(between)
         && value::is_marked(value);
     is_reset
-        || between.split_whitespace().next_back().is_some_and(|it| to.contains(&plain(it).as_str()))
+        || between
+            .split_whitespace()
+            .next_back()
+            .is_some_and(|it| words::INTO.contains(plain(it).as_str()))
             && between.split_whitespace().all(is_known)
             && before
                 .take(NEAR_WORDS)
