@@ -431,7 +431,9 @@ pub(super) fn unlocked(scan: &mut Scan<'_>, at: Range<usize>) {
     let is_prompt = head.is_empty() || head.ends_with(['$', '%', '❯', '#', '>']) || head == "$ go";
     let command = scan.piece(at.end..end).trim();
     let name = command.rsplit([' ', '/']).next().unwrap_or_default();
-    let is_path = command.contains('/') && !command.contains(['|', '>', '"']);
+    let arguments = command.split(' ').filter(|it| !it.starts_with('-') && *it != "show");
+    let is_path =
+        command.contains('/') && !command.contains(['|', '>', '"']) && arguments.count() == 1;
     let Some(line) = scan.next_line(end).filter(|_| is_prompt && is_path) else { return };
     let text = scan.piece(line..scan.line_end(line, COMMAND_MAX)).trim_end();
     let grammar = text.split(' ').filter(|it| words::GRAMMAR.contains(it)).count();

@@ -63,7 +63,9 @@ pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
     let prefixed = prefixed.max(wrapper(scan, named.value)).max(if tripled { 2 } else { 0 });
     if let Some(content) = scan.marked_string(named.value).filter(|_| named.quote.is_none()) {
         let secret = scan.piece(content.clone());
-        let fits = matches!(named.kind, Kind::Password | Kind::Token) && !secret.contains(' ');
+        let fits = matches!(named.kind, Kind::Password | Kind::Token)
+            && !secret.contains(' ')
+            && 4 <= secret.len();
         let is_call = scan.before(content.start) == b'(' && !value::is_random(secret);
         if fits && !is_call && !value::is_no_secret(secret, named.name) {
             scan.named_to = content.end;

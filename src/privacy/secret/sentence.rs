@@ -328,7 +328,10 @@ fn is_quoted(text: &str, name: Range<usize>, quoted: &Range<usize>) -> bool {
 /// Returns whether a word in small letters follows behind a closing quote.
 fn goes_on(text: &str, at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default().trim_start_matches(CLOSING);
-    rest.strip_prefix(' ').is_some_and(|it| it.starts_with(|it: char| it.is_ascii_lowercase()))
+    rest.starts_with(':')
+        || rest
+            .strip_prefix(' ')
+            .is_some_and(|it| it.starts_with(|it: char| it.is_ascii_lowercase()))
 }
 
 /// Finds a passphrase of several words without quotes: `the passphrase is: seven gulls over harbour`.
@@ -381,7 +384,10 @@ fn replied(scan: &mut Scan<'_>, question_end: usize) {
     }
     let text = scan.piece(line..scan.line_end(line, NEAR_MAX));
     let short = text.split_whitespace().count() <= WORDS_MAX;
-    let fits = |word: &str| value::is_likely(word) || value::is_plain_key(word);
+    let question = scan.piece(scan.line_start(question_end, NEAR_MAX)..question_end).to_lowercase();
+    let asks = ["what", "was ", "wie ", "quel", "cual", "cuál", "qual", "wat ", "jak", "как"];
+    let is_asked = asks.iter().any(|it| question.contains(it)) && !question.contains("hash");
+    let fits = |word: &str| value::is_likely(word) || is_asked && value::is_plain_key(word);
     let told = pieces(text).filter(|(place, word)| fits(word) && (short || is_led(text, *place)));
     let told: Vec<Range<usize>> = told.map(|(place, word)| place..place + word.len()).collect();
     scan.add_hits(line, told);

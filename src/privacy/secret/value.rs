@@ -210,7 +210,7 @@ pub(super) fn is_recovery_code(word: &str) -> bool {
     let digits = count(word, u8::is_ascii_digit);
     let letters = count(word, u8::is_ascii_alphabetic);
     let groups = word.split('-').all(|part| 4 <= part.len());
-    6 <= word.len() && groups && (0 < letters && 0 < digits || 6 <= digits)
+    6 <= word.len() && is_of(word, b"-") && groups && (0 < letters && 0 < digits || 6 <= digits)
 }
 
 /// Returns whether a plain word behind `the password is` may be the password, since it does not look like one that says
@@ -245,7 +245,8 @@ pub(super) fn names_type(word: &str) -> bool {
 /// Returns whether a word ends with the name of an algorithm or a type.
 fn names_algorithm(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
-    words::TYPES.iter().any(|it| 3 < it.len() && lower.ends_with(it))
+    let names = |it: &&str| 3 < it.len() && (lower.ends_with(*it) || lower.starts_with(*it));
+    words::TYPES.iter().any(names)
 }
 
 /// Returns whether a word stands for a user or a password in a sample of an address.
