@@ -91,7 +91,9 @@ pub(crate) fn decision_end(claim: &Claim, at: Option<Timestamp>) -> Option<Date>
 pub(crate) fn names_day(text: &str, day: Date, said: Date) -> bool {
     let days = day.since(said).map_or(-1, |it| it.get_days());
     let (text, week_day) = (text.to_lowercase(), day.weekday().to_monday_zero_offset());
-    let is_near = days < NEAR_DAYS_MAX;
+    let (is_near, is_last) = (days < NEAR_DAYS_MAX, day == day.last_of_month());
+    let names_month =
+        |word: &str| index(&MONTHS, word).is_some_and(|it| i8::try_from(it + 1) == Ok(day.month()));
     let names = |word: &str| {
         let digits = word.find(|it| !is_digit(it)).map_or(word, |end| &word[..end]);
         digits.parse() == Ok(day.day())
@@ -100,8 +102,7 @@ pub(crate) fn names_day(text: &str, day: Date, said: Date) -> bool {
             || is_near && WEEK.iter().any(|it| word.starts_with(it))
             || TODAY.contains(&word) && days == 0
             || TOMORROW.contains(&word) && days == 1
-            || day == day.last_of_month()
-                && (MONTH.contains(&word) || index(&MONTHS, word).is_some())
+            || is_last && (MONTH.contains(&word) || names_month(word))
     };
     (0..=END_DAYS_MAX).contains(&days) && bare(text.split_whitespace()).into_iter().any(names)
 }
@@ -317,6 +318,7 @@ mod tests {
             ("Lena starts on Monday", 2026, 9, 14),
             ("the pump comes tomorrow", 2026, 8, 29),
             ("the pump comes some day", 2026, 8, 28),
+            ("the offer is good until the end of October", 2026, 9, 30),
         ] {
             assert!(!is_named(text, year, month, day), "{text} {day}");
         }
