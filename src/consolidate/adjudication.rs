@@ -14,7 +14,7 @@ use crate::domain::{
 };
 use crate::llm::prompt::{BatchPrompt, Form};
 use crate::privacy::Redacted;
-use crate::text::ends::names_day;
+use crate::text::ends::{is_of_day, names_day};
 use crate::text::tokens::folded;
 use crate::text::truncate;
 use jiff::civil::Date;
@@ -31,7 +31,7 @@ const BATCH_TOKENS_MAX: Tokens = 12_000;
 const FULL_TOKENS: Tokens = 6_000;
 /// Maximum size of one record or memory as shown; a longer one is left out.
 const SHOWN_BYTES_MAX: usize = 6_000;
-/// Maximum length of an answer: thirty entries with evidence, and room to spare.
+/// Maximum length of an answer: twenty-eight entries with evidence, and room to spare.
 const REPLY_TOKENS_DEFAULT: u32 = 4_000;
 /// Maximum number of memories that a batch shows beside those found by words, their tokens, and letters of each.
 const FURTHER_MAX: usize = 160;
@@ -210,6 +210,14 @@ impl Adjudication {
         let refused = self.refused.difference(&self.done).count();
         Adjudicated { verdicts: std::mem::take(&mut self.verdicts), refused, summary }
     }
+}
+
+/// True if the words of `record` may name a day.
+fn may_end(record: &Record) -> bool {
+    record.claim.headline().split_whitespace().any(|word| {
+        word.contains(|it: char| it.is_ascii_digit())
+            || is_of_day(&word.to_lowercase().replace(['.', ',', ';'], ""))
+    })
 }
 
 /// End of the day that a model named as the last one for `record`, if that is a decision whose words name the day, too.
@@ -464,7 +472,9 @@ impl Undecided<'_> {
             let at = record.provenance.at;
             let earlier = |it: &&Memory| it.id != own && (at.is_none() || it.valid_from <= at);
             let is_asked = self.asked.records.contains(&record.id);
-            let fresh = is_added && !is_asked && further.iter().rev().any(earlier);
+            let tells_day = || record.claim.kind() == ClaimKind::Decision && may_end(record);
+            let is_first = || !further.iter().rev().any(earlier);
+            let fresh = is_added && !is_asked && (!is_first() || tells_day());
             let targets = open.remove(&operation.record).or_else(|| fresh.then(Vec::new));
             offers.extend(targets.map(|targets| (*record, is_new.then_some(own), targets)));
         }
@@ -583,17 +593,19 @@ impl Draft {
         self.text.push('\n');
     }
 
-    /// Shows a message, unless it is shown already, and returns its short id.
-    fn hear(&mut self, statement: &NearbyStatement) -> String {
-        let said = format!("{}: {}", statement.speaker.name(), statement.words.as_str());
-        if let Some(id) = self.said.get(&said) {
-            return id.clone();
-        }
-        let id = format!("S{}", self.said.len() + 1);
-        let line = shown_line(&ShownMessage { id: &id, said: &said });
-        line.iter().for_each(|line| self.push(line));
-        self.said.insert(said, id.clone());
-        id
+    /// Short ids of messages, and those messages that are not shown yet, with theirs.
+    fn hear(&self, beside: &[NearbyStatement]) -> (Vec<String>, BTreeMap<String, String>) {
+        let mut new = BTreeMap::new();
+        let id_of = |it: &NearbyStatement| {
+            let said = format!("{}: {}", it.speaker.name(), it.words.as_str());
+            let next = format!("S{}", self.said.len() + new.len() + 1);
+            match self.said.get(&said) {
+                Some(id) => id.clone(),
+                None => new.entry(said).or_insert(next).clone(),
+            }
+        };
+        let ids = beside.iter().map(id_of).collect();
+        (ids, new)
     }
 
     fn note(&mut self, memory: &Memory, texts: Vec<String>) {
@@ -619,7 +631,7 @@ impl Draft {
             fresh.push((memory.id, id.clone()));
             targets.push((id, memory.id));
         }
-        let messages: Vec<String> = beside.iter().map(|it| self.hear(it)).collect();
+        let (messages, heard) = self.hear(beside);
         let shown = ShownLine {
             by: Some(said_by(record)),
             claim: Some(Cow::Borrowed(&record.claim)),
@@ -631,7 +643,10 @@ impl Draft {
         let is_asked = own.is_some() || !targets.is_empty();
         let Some(line) = shown_line(&shown).filter(|_| is_asked) else { return };
         lines.push(line);
+        let said = heard.iter().filter_map(|(said, id)| shown_line(&ShownMessage { id, said }));
+        let lines: Vec<String> = said.chain(lines).collect();
         lines.iter().for_each(|line| self.push(line));
+        self.said.extend(heard);
         self.shown.extend(fresh);
         self.about.insert(record.id.0);
         for memory in memories {

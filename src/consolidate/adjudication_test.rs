@@ -481,7 +481,7 @@ fn another_date_for_what_was_to_happen_once_takes_its_place() {
         let new = record(decision(&[], until, ""), Speaker::Person, 9);
         let mut state = MemoryMap::new();
         plan(std::slice::from_ref(&old), &mut state);
-        state.values_mut().for_each(|it| it.valid_until = end);
+        state.values_mut().for_each(|it| it.ends = end);
         let memories = Memories::of(NAMESPACE, &state);
         let mut verdicts = Verdicts::none();
         verdicts.insert(new.id, of(&state, &old).id, Verdict::Replaces { agreed: false });
@@ -535,6 +535,8 @@ fn what_was_decided_for_the_time_until_something_works_ends_with_the_deed() {
         (permitted, works.clone(), 9, false),
         ("no ticket is printed until its fare is checked", works.clone(), 9, false),
         ("the printer is not used before the cable is right", works.clone(), 9, true),
+        ("we test the printer before we print tickets", works.clone(), 9, false),
+        ("the cable is blue, the printer is still open", works.clone(), 9, false),
         ("for today the tickets are written by hand", works.clone(), 9, true),
         ("the cause of the half tickets is still to be found", works.clone(), 9, true),
         ("the total is never told until the printer works", works.clone(), 9, true),
@@ -579,6 +581,13 @@ fn a_deed_with_another_value_ends_a_decision_if_a_model_says_so() {
         ("a berth is held for 30 minutes", set("Let a berth be held for half an hour"), 9, false),
         ("a berth is held for 20 minutes", set("Let a berth be held"), 9, false),
         ("a berth is held for a while", set("Let a berth be held for half an hour"), 9, false),
+        (
+            "a berth is never held for more than 5 hours",
+            set("Let a berth be held for 9 hours"),
+            9,
+            false,
+        ),
+        ("a berth is held for 20 minutes", set("Let the pump run for half an hour"), 9, false),
     ] {
         let decided = record(decision(&[], chosen, ""), Speaker::Assistant, 1);
         let done = record(deed, Speaker::Assistant, day);
@@ -758,13 +767,44 @@ fn a_model_tells_when_an_appointment_is_over_if_the_words_name_the_day() {
         let (planned, _) = consolidate(&records, &memories, &judged.verdicts);
         let mut after = state.clone();
         finish(&records, &planned, memories, &mut after);
-        let end = of(&after, &records[0]).valid_until.map(Timestamp::day);
+        let end = of(&after, &records[0]).ends.map(Timestamp::day);
         assert_eq!(
             (end, noted),
             (until.filter(|_| is_kept).map(str::to_owned), is_noted),
             "{until:?}"
         );
     }
+}
+
+#[test]
+fn an_end_stays_with_what_it_was_found_for() {
+    let rule = record(decision(&[], "the shop is closed on Sundays", ""), Speaker::Person, 1);
+    let case = "the shop is closed on Sunday the 12th, as always";
+    let case = record(decision(&[], case, ""), Speaker::Person, 9);
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(case.id, Memory::id_of(NAMESPACE, rule.id), Verdict::Covered);
+    verdicts.note_end(case.id, day(10));
+    let mut state = MemoryMap::new();
+    let both = [rule.clone(), case];
+    let memories = Memories::new(NAMESPACE);
+    let (planned, _) = consolidate(&both, &memories, &verdicts);
+    finish(&both, &planned, memories, &mut state);
+    assert_eq!((state.len(), of(&state, &rule).ends), (1, None), "{planned:#?}");
+    // A restatement is about the same day.
+    let visit = record(decision(&[], "the electrician comes on the 12th", ""), Speaker::Person, 1);
+    let again = "the electrician comes on the 12th at 9, and Ute has the key to 2 cellars";
+    let again = record(decision(&[], again, ""), Speaker::Person, 9);
+    let mut verdicts = Verdicts::none();
+    verdicts.insert(again.id, Memory::id_of(NAMESPACE, visit.id), Verdict::Same);
+    verdicts.note_end(visit.id, day(10));
+    let mut state = MemoryMap::new();
+    let both = [visit, again];
+    let memories = Memories::new(NAMESPACE);
+    let (planned, _) = consolidate(&both, &memories, &verdicts);
+    finish(&both, &planned, memories, &mut state);
+    let active: Vec<_> = state.values().filter(|it| it.state == MemoryState::Active).collect();
+    assert_eq!(active.len(), 1, "{planned:#?}");
+    assert_eq!(active[0].ends, Some(day(10)), "{planned:#?}");
 }
 
 #[test]

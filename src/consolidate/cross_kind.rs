@@ -405,24 +405,33 @@ fn is_bridged(decision: &Memory, attempt: &Memory) -> bool {
     // `bis 50 MB` is an amount, and a day needs no deed.
     let is_number = |word: &&str| word.starts_with(|it: char| it.is_ascii_digit());
     let is_until = |at: usize| {
-        let end = list("until").begin(&words[at..]).map(|length| at + length);
+        // `Not used before the cable is right`.
+        let is_denied = || words[..at].iter().any(|word| is_no(word));
+        let before = || list("before").begin(&words[at..]).filter(|_| is_denied());
+        let end = list("until").begin(&words[at..]).or_else(before).map(|length| at + length);
         end.is_some_and(|end| !words[end..].iter().take(2).any(|it| is_number(it) || is_of_day(it)))
     };
     deed.succeeded
-        && (["interim", "unfinished"].iter().any(|it| list(it).are_in(&head))
+        && (list("interim").are_in(&head)
+            || list("unfinished").are_in(&head) && !head.contains([',', ';'])
             || (0..words.len()).any(is_until))
         && !needs_permission(&head)
         && (!wording::is_rule(&it.chosen, &it.rationale) || is_of_one(&words))
 }
 
-/// True if `attempt` succeeded with a value, and has none of those that were decided: `the hold is 20 minutes`, and then it
-/// was set to half an hour.
+/// True if `attempt` succeeded with a value for what was decided, and has none of the values of the decision: `the hold is 20
+/// minutes`, and then it was set to half an hour. A standing rule and what needs a permission stay.
 fn is_revalued(decision: &Memory, attempt: &Memory) -> bool {
-    let (Claim::Decision(_), Claim::Attempt(deed)) = (&decision.claim, &attempt.claim) else {
+    let (Claim::Decision(it), Claim::Attempt(deed)) = (&decision.claim, &attempt.claim) else {
         return false;
     };
+    let head = folded(&it.chosen);
+    let [before, after] = [decision, attempt].map(|it| Statement::of(&it.claim));
     deed.succeeded
-        && Statement::of(&attempt.claim).has_other_values(&Statement::of(&decision.claim))
+        && !needs_permission(&head)
+        && !wording::is_rule(&it.chosen, &it.rationale)
+        && after.names(&before) > 0
+        && after.has_other_values(&before)
 }
 
 /// True for a decision about one thing, as `the total is not told until the rate is set`: no rule about all of a kind.
@@ -431,17 +440,16 @@ fn is_of_one(words: &[&str]) -> bool {
 }
 
 /// True if a clause of the answer denies something, unless that leaves out what nobody wished for (`in English, without
-/// ticket numbers` grants English) or what the wish leaves (`on the 15th, not on the 1st`), or only adds to what was granted.
+/// ticket numbers` grants English) or what the wish leaves (`on the 15th, not on the 1st`).
 fn denies_wish(asked: &Claim, answer: &Claim) -> bool {
     let wish = Subject::of(asked).statement;
     let left = Retraction::of(&folded(&text(asked))).retracted;
-    let mut open = without(wish.topic(), &left);
+    let wanted = without(wish.topic(), &left);
     let mut is_named = false;
     clauses(&folded(&without_asides(answer.headline()))).any(|clause| {
         let clause = Subject::of(&answer.in_words(clause)).statement;
-        let denies = clause.says_no && (!is_named || shared(clause.topic(), &open) > 0);
+        let denies = clause.says_no && (!is_named || shared(clause.topic(), &wanted) > 0);
         is_named |= clause.names(&wish) > 0;
-        open = without(&open, clause.topic());
         denies
     })
 }
@@ -693,7 +701,7 @@ impl<'a> Link<'a> {
         let is_later = order == Order::Same || is_one || asks_again;
         let order = if is_later { Order::Later } else { order };
         let undone = self.undone();
-        let is_bridge = undone.is_some() && self.asked.claim.kind() == ClaimKind::Decision;
+        let is_bridge = undone.is_some() && is_bridged(self.asked, self.answer);
         let consequence = self.granted().or_else(|| self.found_out()).or(undone);
         let consequence = consequence.or_else(|| self.consequence());
         // Whether a question is settled or something works again is a fact, whoever brought it about.

@@ -256,6 +256,11 @@ fn a_denial_of_what_a_wish_leaves_or_forbids_grants_it() {
         (request(moved), "The pool opens on the 15th, not on the 1st of May", "decided"),
         (request(moved), "The pool does not open on the 15th", "withdrawn"),
         (
+            request("Add dark mode to the app"),
+            "We talked about dark mode in the app, but dark mode is not coming",
+            "withdrawn",
+        ),
+        (
             request(quoted),
             "Ship names are set in italics, harbours upright (Ute in italics, 'Ulm' not)",
             "decided",

@@ -71,8 +71,7 @@ pub(crate) fn as_of(date: Timestamp, state: &MemoryMap, plans: &[Plan]) -> Memor
     let then = state.values().filter_map(|memory| replay.became(memory, &none));
     let begun = then.filter(|memory| memory.valid_from.is_none_or(|from| from <= date));
     let held = begun.map(|mut memory| {
-        let is_out_of_use = memory.state != MemoryState::Active;
-        if is_out_of_use && memory.valid_until.is_some_and(|until| date < until) {
+        if memory.valid_until.is_some_and(|until| date < until) {
             memory.reinstate();
         }
         (memory.id, memory)
@@ -304,6 +303,7 @@ pub(super) fn carry(full: &Memory, rest: &Memory, actual: &Memory) -> Memory {
         valid_from: pick(&full.valid_from, &rest.valid_from, &actual.valid_from),
         state,
         valid_until,
+        ends: pick(&full.ends, &rest.ends, &actual.ends),
         superseded_by,
         settled_by: pick(&full.settled_by, &rest.settled_by, &actual.settled_by),
         settled_as: pick(&full.settled_as, &rest.settled_as, &actual.settled_as),

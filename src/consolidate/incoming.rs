@@ -43,7 +43,7 @@ impl<'a> Incoming<'a> {
         Incoming {
             own,
             subject: Rc::new(Subject::of(&claim)),
-            facts: Facts { stage: stage(&claim), said_by: said_by(record), at, claim, until: None },
+            facts: Facts { stage: stage(&claim), said_by: said_by(record), at, claim, ends: None },
             person: by(Speaker::Person),
             hearsay: speakers.all(|speaker| is_hearsay(record.claim.kind(), speaker)),
             change_by: change_by(record),

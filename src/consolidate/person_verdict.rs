@@ -267,7 +267,7 @@ impl<'a> Deciding<'a> {
     fn operation(&self, memory: &Memory, disposition: Disposition) -> Operation {
         let (claim, stage) = (memory.claim.clone(), memory.stage);
         let facts =
-            Facts { claim, stage, said_by: Speaker::Person, at: Some(self.now), until: None };
+            Facts { claim, stage, said_by: Speaker::Person, at: Some(self.now), ends: None };
         let rule = Cow::Borrowed(self.verdict.rule());
         Operation { record: first_record(memory), disposition, rule, facts, effects: Vec::new() }
     }

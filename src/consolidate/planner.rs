@@ -188,7 +188,7 @@ impl<'a> Planner<'a> {
     fn take(&mut self, record: &Record) {
         let own = Memory::id_of(self.namespace, record.id);
         let mut new = Incoming::new(record, own);
-        new.facts.until = self.verdicts.end_of(record.id);
+        new.facts.ends = self.verdicts.end_of(record.id);
         // Other records kept its memory alive after it was withdrawn.
         let came_back = self.working.get(own).is_some_and(|memory| !memory.is_hollow());
         let choice = match self.refuse(&new) {
@@ -347,11 +347,14 @@ impl<'a> Planner<'a> {
     fn settle(&mut self, new: &Incoming<'_>, choice: Choice) {
         let Choice { disposition, rule, effects, stage } = choice;
         let stage = stage.unwrap_or(new.facts.stage);
+        let former = disposition.other().filter(|_| rule == RESTATED);
+        let former = former.and_then(|id| self.working.get(id)).and_then(|it| it.ends);
+        let ends = new.facts.ends.or(former);
         let mut operation = Operation {
             record: new.record.id,
             disposition,
             rule: Cow::Borrowed(rule),
-            facts: Facts { stage, ..new.facts.clone() },
+            facts: Facts { stage, ends, ..new.facts.clone() },
             effects,
         };
         operation.touches().for_each(|id| self.working.touch(id));
@@ -526,13 +529,10 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
             false if pair.memory.is_granted() => (SAME, Ruling::Merge(Merging::Combine)),
             false => (RESTATED, Ruling::Supersede),
         },
-        // What a ban forbids is no case of it.
-        Verdict::Covered if new.limits_beyond(old) && (attempts || old.says_no && !new.says_no) => {
-            return None;
-        }
-        // An amount or a limit of its own is kept behind the words of the memory, if its speaker may add to them.
-        Verdict::Covered if new.limits_beyond(old) && pair.may_follow() => {
-            (SAME, Ruling::Merge(Merging::Append))
+        // An amount or a limit of its own is kept behind the words of the memory; what a ban forbids is no case of it.
+        Verdict::Covered if new.limits_beyond(old) => {
+            let is_kept = pair.may_follow() && !attempts && (new.says_no || !old.says_no);
+            return is_kept.then_some((SAME, Ruling::Merge(Merging::Append)));
         }
         Verdict::Same | Verdict::Covered => (SAME, Ruling::Merge(Merging::Provenance)),
         // The words that remain are those that say more.
@@ -672,6 +672,8 @@ fn settlement(
         Ruling::Merge(_) if is_less_trusted => {
             return pair.may_follow().then_some((Settlement::Replaced, RESTATED, None));
         }
+        // The words of a memory that is joined to another one are not kept.
+        Ruling::Merge(Merging::Append) if verdict == Verdict::Covered => return None,
         Ruling::Merge(_) => (Settlement::Joined, None),
         Ruling::Supersede => (Settlement::Replaced, None),
         Ruling::Late => {

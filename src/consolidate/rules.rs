@@ -175,8 +175,8 @@ impl RulePair<'_> {
     pub(super) fn in_part(&self, is_judged: bool) -> Option<&'static str> {
         let (later, former) = self.in_time()?;
         let (new, held) = (&self.new.facts, self.memory.current_claim());
-        let own = (decision_end(&new.claim, new.at), new.until);
-        let other = (decision_end(&held, self.memory.valid_from), self.memory.valid_until);
+        let own = (decision_end(&new.claim, new.at), new.ends);
+        let other = (decision_end(&held, self.memory.valid_from), self.memory.ends);
         let is_later = self.order == Order::Later;
         let ((until, _), (end, told)) = if is_later { (own, other) } else { (other, own) };
         // What was about one day alone does not hold again.

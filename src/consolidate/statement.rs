@@ -534,13 +534,15 @@ impl Statement {
             let word = word.filter(|it| !is_stop_word(it) && it.starts_with(char::is_alphabetic));
             all_topic_keys(word.copied().into_iter())
         };
+        // `To be listed at all` is about no kind.
+        let is_plain = |word: &&str| !is_stop_word(word) && word.chars().all(char::is_alphabetic);
         let is_of_it = |at: usize| {
             let (before, after) = told.split_at(at);
             let items = [before.last(), after.iter().skip(1).find(|it| !list("articles").has(it))]
                 .map(item);
             let [named, other] = items.each_ref().map(|keys| keys.iter().all(|key| self.has(*key)));
             list("all of them").has(told[at])
-                && before.last() != Some(&"at")
+                && !(before.last() == Some(&"at") && !after.get(1).is_some_and(is_plain))
                 && !EACH.contains(&told[at])
                 && self.stated.specifies(&items[1], &former.stated)
                 || list("and").has(told[at])

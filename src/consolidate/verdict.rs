@@ -61,11 +61,11 @@ pub(crate) struct NearbyStatement {
 
 /// Verdicts by record and memory, records of what a person accepted, and ends of what records are about.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Verdicts(
-    BTreeMap<(RecordId, MemoryId), Verdict>,
-    BTreeSet<RecordId>,
-    BTreeMap<RecordId, Timestamp>,
-);
+pub struct Verdicts {
+    pairs: BTreeMap<(RecordId, MemoryId), Verdict>,
+    accepted: BTreeSet<RecordId>,
+    ends: BTreeMap<RecordId, Timestamp>,
+}
 
 impl Verdicts {
     /// No verdicts: pairs that the rules leave open stay open.
@@ -75,12 +75,12 @@ impl Verdicts {
 
     /// Verdict on `record` and `memory`.
     pub fn get(&self, record: RecordId, memory: MemoryId) -> Option<Verdict> {
-        self.0.get(&(record, memory)).copied()
+        self.pairs.get(&(record, memory)).copied()
     }
 
     fn of(&self, record: RecordId) -> impl Iterator<Item = (MemoryId, Verdict)> + '_ {
         let first = (record, MemoryId(Digest::from_bytes([0; 16])));
-        let all = self.0.range(first..).take_while(move |((of, _), _)| *of == record);
+        let all = self.pairs.range(first..).take_while(move |((of, _), _)| *of == record);
         all.map(|((_, memory), verdict)| (*memory, *verdict))
     }
 
@@ -93,7 +93,7 @@ impl Verdicts {
     /// True if a person agreed to `record`, in words near its evidence.
     pub(super) fn is_agreed(&self, record: RecordId, memory: MemoryId) -> bool {
         let judged = self.get(record, memory) == Some(Verdict::Replaces { agreed: true });
-        judged || self.1.contains(&record)
+        judged || self.accepted.contains(&record)
     }
 
     /// Notes that a person agreed to `record` if its decision is an assistant's and the next words of
@@ -102,7 +102,7 @@ impl Verdicts {
         let mut answers = beside.iter().filter(|it| it.after && it.speaker == Speaker::Person);
         let answer = answers.next().map(|it| folded(it.words.as_str()));
         if answer.is_some_and(|it| begins_with_consent(&it) && !says_no(&it)) {
-            self.1.insert(record);
+            self.accepted.insert(record);
         }
     }
 
@@ -116,7 +116,7 @@ impl Verdicts {
         let of_memory: BTreeMap<MemoryId, RecordId> =
             records.iter().map(|it| (own(it.id), it.id)).collect();
         let mut all = self.clone();
-        for ((record, memory), verdict) in &self.0 {
+        for ((record, memory), verdict) in &self.pairs {
             let Some(other) = of_memory.get(memory).filter(|_| verdict.changes()) else { continue };
             all.add(*other, own(*record), verdict.exchanged());
         }
@@ -131,7 +131,7 @@ impl Verdicts {
     /// Records with a verdict that changes something, by the memory that it is about.
     pub(super) fn by_memory(&self) -> HashMap<MemoryId, Vec<RecordId>> {
         let mut all: HashMap<MemoryId, Vec<RecordId>> = HashMap::default();
-        for ((record, memory), _) in self.0.iter().filter(|(_, verdict)| verdict.changes()) {
+        for ((record, memory), _) in self.pairs.iter().filter(|(_, verdict)| verdict.changes()) {
             all.entry(*memory).or_default().push(*record);
         }
         all
@@ -139,7 +139,7 @@ impl Verdicts {
 
     /// Adds a verdict unless the pair has one that changes something; true if it was added.
     pub(super) fn add(&mut self, record: RecordId, memory: MemoryId, verdict: Verdict) -> bool {
-        let there = self.0.entry((record, memory)).or_insert(Verdict::Unrelated);
+        let there = self.pairs.entry((record, memory)).or_insert(Verdict::Unrelated);
         let is_free = *there == Verdict::Unrelated;
         if is_free {
             *there = verdict;
@@ -149,34 +149,34 @@ impl Verdicts {
 
     /// Adds a verdict, which replaces an earlier one.
     pub fn insert(&mut self, record: RecordId, memory: MemoryId, verdict: Verdict) {
-        self.0.insert((record, memory), verdict);
+        self.pairs.insert((record, memory), verdict);
     }
 
     /// Adds the verdicts of another batch. A pair that an answer did not name keeps its earlier verdict.
     pub fn extend(&mut self, others: Verdicts) {
-        for (pair, verdict) in others.0 {
-            let there = self.0.entry(pair).or_insert(verdict);
+        for (pair, verdict) in others.pairs {
+            let there = self.pairs.entry(pair).or_insert(verdict);
             if verdict != Verdict::Unrelated {
                 *there = verdict;
             }
         }
-        self.1.extend(others.1);
-        self.2.extend(others.2);
+        self.accepted.extend(others.accepted);
+        self.ends.extend(others.ends);
     }
 
     /// End of the day or the time that `record` is about, if a model found one.
     pub(super) fn end_of(&self, record: RecordId) -> Option<Timestamp> {
-        self.2.get(&record).copied()
+        self.ends.get(&record).copied()
     }
 
     /// Notes the end of the day or the time that `record` is about.
     pub(super) fn note_end(&mut self, record: RecordId, end: Timestamp) {
-        self.2.insert(record, end);
+        self.ends.insert(record, end);
     }
 
-    /// True if there are none.
+    /// True if there are none on pairs.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.pairs.is_empty()
     }
 }
 

@@ -117,7 +117,7 @@ fn restated(
     now: &MemoryMap,
     plans: &[Plan],
 ) -> Vec<Operation> {
-    let says = |it: &Memory| (it.claim.clone(), it.said_by, it.valid_from);
+    let says = |it: &Memory| (it.claim.clone(), it.said_by, it.valid_from, it.ends);
     let other = |target: &&Memory| {
         now.get(&target.id).is_some_and(|it| !it.confirmed && says(it) != says(target))
     };

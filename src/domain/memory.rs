@@ -132,8 +132,11 @@ pub struct Memory {
     pub decided: Option<PersonDecision>,
     /// Start of validity: the time of its first evidence.
     pub valid_from: Option<Timestamp>,
-    /// End of validity; of one in use, the end of the day or the time that it is about.
+    /// End of validity; none while it holds.
     pub valid_until: Option<Timestamp>,
+    /// End of the last day on which it matters, if a model found one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<Timestamp>,
     /// Its successor.
     pub superseded_by: Option<MemoryId>,
     /// The memory that completed, settled or solved it, while that is so.

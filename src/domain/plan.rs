@@ -23,9 +23,9 @@ pub struct Facts {
     pub said_by: Speaker,
     /// When the first of its evidence was said.
     pub at: Option<Timestamp>,
-    /// End of the last day on which a decision about a day or a time matters, if a model found one.
+    /// End of the last day on which it matters, if a model found one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Timestamp>,
+    pub ends: Option<Timestamp>,
 }
 
 named! {

@@ -82,8 +82,8 @@ pub(crate) fn past_end(memory: &Memory, today: Timestamp) -> Option<String> {
     let end_of = |claim: &Claim| decision_end(claim, memory.valid_from);
     let named =
         || end_of(&memory.claim).filter(|end| end_of(&memory.current_claim()) == Some(*end));
-    let is_told = memory.state == MemoryState::Active && memory.edited.is_none();
-    let told = memory.valid_until.filter(|_| is_told).map(|it| it.date_in(&TimeZone::UTC));
+    // What a person stands by ends only by its own words.
+    let told = memory.ends.filter(|_| !memory.confirmed).map(|it| it.date_in(&TimeZone::UTC));
     let past = told.or_else(named).filter(|end| *end < today.date_in(&TimeZone::UTC));
     past.map(|end| format!("{PAST} {end}"))
 }
@@ -249,6 +249,7 @@ mod tests {
             superseded_by: None,
             settled_by: None,
             settled_as: None,
+            ends: None,
             reason: None,
             sources: Vec::new(),
         }
@@ -273,7 +274,7 @@ mod tests {
             let decision = Decision { options: vec![], chosen: words.into(), rationale: "".into() };
             let mut memory = memory(Claim::Decision(decision), Stage::Decided);
             memory.valid_from = Some(day("2026-09-01"));
-            memory.valid_until = told.map(day);
+            memory.ends = told.map(day);
             past_end(&memory, day("2026-10-05"))
         };
         let (logs, visit) = ("debug logs until 4 October", "the surveyor sees the hull on the 4th");

@@ -30,6 +30,7 @@ fn memory(name: &str, day: i64, claim: Claim, stage: Stage) -> Memory {
         superseded_by: None,
         settled_by: None,
         settled_as: None,
+        ends: None,
         edited: None,
         reason: None,
         sources: vec![RecordId(Digest::of(&[name, "record"]))],

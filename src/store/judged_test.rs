@@ -32,7 +32,7 @@ fn operation(record: &Record, disposition: Disposition) -> Operation {
         stage: Stage::Decided,
         said_by: Speaker::Person,
         at: record.provenance.at,
-        until: None,
+        ends: None,
     };
     Operation {
         record: record.id,

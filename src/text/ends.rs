@@ -51,10 +51,13 @@ const FROM_THEN: [&str; 12] = [
 ];
 /// Maximum time from a text to the end that it names, in days: a day that is just over would be read as that of the next year.
 const END_DAYS_MAX: i32 = 300;
+/// Words before the bare number of a day.
+const TO_DAY: [&str; 13] =
+    ["the", "den", "am", "le", "el", "il", "on", "to", "until", "bis", "au", "al", "by"];
 /// Time within which the name of a day of the week means one day.
 const NEAR_DAYS_MAX: i32 = 15;
 const TODAY: [&str; 6] = ["today", "tonight", "heute", "aujourd'hui", "aujourd’hui", "hoy"];
-const TOMORROW: [&str; 4] = ["tomorrow", "morgen", "demain", "mañana"];
+const TOMORROW: [&str; 5] = ["tomorrow", "morgen", "demain", "mañana", "domani"];
 /// Months, from January, as they are written and shortened.
 const MONTHS: [&str; 12] = [
     "january jan januar jänner janvier janv enero ene",
@@ -72,13 +75,13 @@ const MONTHS: [&str; 12] = [
 ];
 /// Days of the week, from Monday.
 const WEEKDAYS: [&str; 7] = [
-    "monday mon montag mo lundi lunes",
-    "tuesday tue tues dienstag mardi martes",
-    "wednesday wed mittwoch mercredi miércoles",
-    "thursday thu thurs donnerstag jeudi jueves",
-    "friday fri freitag vendredi viernes",
-    "saturday sat samstag samedi sábado",
-    "sunday sun sonntag dimanche domingo",
+    "monday mon montag mo lundi lunes lunedì maandag",
+    "tuesday tue tues dienstag mardi martes martedì dinsdag",
+    "wednesday wed mittwoch mercredi miércoles mercoledì woensdag",
+    "thursday thu thurs donnerstag jeudi jueves giovedì donderdag",
+    "friday fri freitag vendredi viernes venerdì vrijdag",
+    "saturday sat samstag samedi sábado sabato zaterdag",
+    "sunday sun sonntag dimanche domingo domenica zondag",
 ];
 
 /// Last day on which a decision that was made at `at` holds by its own words; `None` for other claims.
@@ -87,24 +90,52 @@ pub(crate) fn decision_end(claim: &Claim, at: Option<Timestamp>) -> Option<Date>
     named_end(claim.headline(), at.date_in(&TimeZone::UTC))
 }
 
-/// True if `text`, said on `said`, names `day`: by its number, by its name if it is near, or as the end of a week or a month.
+/// True if `text`, said on `said`, names `day`: as a date, by its number, as today or tomorrow, by its day of the week or the
+/// end of the week if it is near, or as the end of its month.
 pub(crate) fn names_day(text: &str, day: Date, said: Date) -> bool {
     let days = day.since(said).map_or(-1, |it| it.get_days());
     let (text, week_day) = (text.to_lowercase(), day.weekday().to_monday_zero_offset());
+    let words: Vec<&str> = bare(text.split_whitespace());
+    let words: Vec<&str> = words.iter().map(|it| it.trim_end_matches(['!', '?'])).collect();
     let (is_near, is_last) = (days < NEAR_DAYS_MAX, day == day.last_of_month());
-    let names_month =
-        |word: &str| index(&MONTHS, word).is_some_and(|it| i8::try_from(it + 1) == Ok(day.month()));
-    let names = |word: &str| {
-        let digits = word.find(|it| !is_digit(it)).map_or(word, |end| &word[..end]);
-        digits.parse() == Ok(day.day())
-            || word.parse().is_ok_and(|it: Date| it == day)
-            || is_near && index(&WEEKDAYS, word) == usize::try_from(week_day).ok()
-            || is_near && WEEK.iter().any(|it| word.starts_with(it))
+    let is_month = |it: usize| i8::try_from(it + 1) == Ok(day.month());
+    let is_date = |word: &str| word.trim_end_matches('.').parse().is_ok_and(|it: Date| it == day);
+    let names = |at: usize| {
+        let word = words[at].trim_end_matches('.');
+        is_near && index(&WEEKDAYS, word) == usize::try_from(week_day).ok()
+            || is_near && WEEK.contains(&word)
             || TODAY.contains(&word) && days == 0
             || TOMORROW.contains(&word) && days == 1
-            || is_last && (MONTH.contains(&word) || names_month(word))
+            || is_last && (MONTH.contains(&word) || index(&MONTHS, word).is_some_and(is_month))
+            || is_number_of(day, &words, at)
     };
-    (0..=END_DAYS_MAX).contains(&days) && bare(text.split_whitespace()).into_iter().any(names)
+    words.iter().any(|word| is_date(word)) && days >= 0
+        || (0..=END_DAYS_MAX).contains(&days) && (0..words.len()).any(names)
+}
+
+/// True if the word at this place is the number of `day`, as `12th`, `12.`, `6.8.`, `12 September` or `to the 12`, and not that of
+/// another month, of an hour or of an amount.
+fn is_number_of(day: Date, words: &[&str], at: usize) -> bool {
+    let word = words[at];
+    let digits = word.find(|it| !is_digit(it)).map_or(word, |end| &word[..end]);
+    if digits.parse() != Ok(day.day()) {
+        return false;
+    }
+    let rest = &word[digits.len()..];
+    let month = rest.trim_start_matches(['.', '/']).trim_end_matches('.');
+    if let Some(month) = month.split(['.', '/']).next().and_then(|it| it.parse::<i8>().ok()) {
+        return rest.starts_with(['.', '/']) && month == day.month();
+    }
+    let beside = [at.wrapping_sub(1), at + 1, at + 2].map(|at| words.get(at).copied());
+    let [before, after, behind] = beside.map(Option::unwrap_or_default);
+    let after = if OF_END.contains(&after) { behind } else { after };
+    let months = [before, after].map(|it| index(&MONTHS, it));
+    match months.into_iter().flatten().next() {
+        Some(month) => i8::try_from(month + 1) == Ok(day.month()),
+        // Two days with one month behind them, as in `from 12 to 14 September`.
+        None if rest.is_empty() => TO_DAY.contains(&before),
+        None => number(word).is_some(),
+    }
 }
 
 fn is_digit(letter: char) -> bool {
@@ -307,6 +338,11 @@ mod tests {
             ("the pump comes tomorrow", 8, 28),
             ("closed until the end of the week", 8, 30),
             ("the offer is good until the end of October", 10, 31),
+            ("Ute is away from 8 to 12 October", 10, 12),
+            ("the pump comes on 12 October.", 10, 12),
+            ("the review is on 2026-09-12.", 9, 12),
+            ("the pump comes tomorrow.", 8, 28),
+            ("la pompa arriva domani", 8, 28),
         ] {
             assert!(is_named(text, 2026, month, day), "{text}");
         }
@@ -318,6 +354,11 @@ mod tests {
             ("Lena starts on Monday", 2026, 9, 14),
             ("the pump comes tomorrow", 2026, 8, 29),
             ("the pump comes some day", 2026, 8, 28),
+            ("the fair is on 12 September", 2026, 10, 12),
+            ("der Elektriker kommt am 6.10. wegen der Lampen", 2026, 11, 6),
+            ("12 tickets are booked", 2026, 9, 12),
+            ("the call is at 10:30", 2026, 9, 10),
+            ("the report is weekly, never on a weekend", 2026, 8, 30),
             ("the offer is good until the end of October", 2026, 9, 30),
         ] {
             assert!(!is_named(text, year, month, day), "{text} {day}");

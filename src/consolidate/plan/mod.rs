@@ -237,7 +237,8 @@ impl Operation {
                 edited: None,
                 decided: None,
                 valid_from: facts.at,
-                valid_until: facts.until,
+                valid_until: None,
+                ends: facts.ends,
                 superseded_by: None,
                 settled_by: None,
                 settled_as: None,
@@ -261,8 +262,9 @@ impl Operation {
         let facts = &self.facts;
         memory.valid_from = earlier(memory.valid_from, facts.at);
         memory.said_by = memory.said_by.min(facts.said_by);
-        if memory.state == MemoryState::Active {
-            memory.valid_until = memory.valid_until.max(facts.until);
+        // A case that is over does not end the rule that it was merged into.
+        if memory.ends.is_some() && memory.valid_from < facts.at {
+            memory.ends = facts.ends.or(memory.ends);
         }
         // A question, or a wish to be told something, ends with a record that says so.
         let is_question = matches!(memory.claim, Claim::Discussion(_) | Claim::Request(_))
@@ -324,6 +326,7 @@ impl Operation {
                 let facts = &self.facts;
                 memory.claim = facts.claim.clone();
                 (memory.said_by, memory.valid_from) = (facts.said_by, facts.at);
+                memory.ends = facts.ends;
             }
         }
     }

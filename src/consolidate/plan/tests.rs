@@ -27,7 +27,7 @@ fn operation(name: &str, disposition: Disposition) -> Operation {
         stage: Stage::Proposed,
         said_by: Speaker::Person,
         at: Some(Timestamp(1_000)),
-        until: None,
+        ends: None,
     };
     let rule = Cow::Borrowed("rule");
     Operation { record: record(name), disposition, rule, facts, effects: Vec::new() }

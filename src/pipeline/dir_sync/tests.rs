@@ -67,7 +67,7 @@ fn operation(name: &str, claim: Claim, old: Option<&str>) -> Operation {
         stage,
         said_by: Speaker::Person,
         at: Some(Timestamp(1)),
-        until: None,
+        ends: None,
     };
     Operation { record: record(name), disposition, rule: "new".into(), facts, effects: Vec::new() }
 }
