@@ -542,7 +542,7 @@ impl Statement {
                 .map(item);
             let [named, other] = items.each_ref().map(|keys| keys.iter().all(|key| self.has(*key)));
             list("all of them").has(told[at])
-                && !(before.last() == Some(&"at") && !after.get(1).is_some_and(is_plain))
+                && (before.last() != Some(&"at") || after.get(1).is_some_and(is_plain))
                 && !EACH.contains(&told[at])
                 && self.stated.specifies(&items[1], &former.stated)
                 || list("and").has(told[at])

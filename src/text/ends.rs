@@ -102,8 +102,8 @@ pub(crate) fn names_day(text: &str, day: Date, said: Date) -> bool {
     let is_date = |word: &str| word.trim_end_matches('.').parse().is_ok_and(|it: Date| it == day);
     let names = |at: usize| {
         let word = words[at].trim_end_matches('.');
-        is_near && index(&WEEKDAYS, word) == usize::try_from(week_day).ok()
-            || is_near && WEEK.contains(&word)
+        let is_week_day = || index(&WEEKDAYS, word) == usize::try_from(week_day).ok();
+        is_near && (WEEK.contains(&word) || is_week_day())
             || TODAY.contains(&word) && days == 0
             || TOMORROW.contains(&word) && days == 1
             || is_last && (MONTH.contains(&word) || index(&MONTHS, word).is_some_and(is_month))
