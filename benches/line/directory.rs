@@ -45,6 +45,7 @@ fn memory(n: usize) -> Memory {
         superseded_by: None,
         settled_by: None,
         settled_as: None,
+        ends: None,
         reason: None,
         sources: Vec::new(),
     }
