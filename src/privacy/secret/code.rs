@@ -3,7 +3,7 @@
 
 use super::scan::Scan;
 use super::sentence::{is_predicate, is_role};
-use super::{sentence, words};
+use super::{sentence, value, words};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -142,7 +142,8 @@ impl Name<'_> {
         // `TAN eingeben, hier steht`
         const SURE_MIN: usize = 6;
         let last = core.split(' ').next_back().unwrap_or_default();
-        let shown = SURE_MIN <= digits.len() && TELLS.contains(last);
+        let shown = SURE_MIN <= digits.len() && TELLS.contains(last)
+            || self.is_pin && words::BIDS.contains(last);
         if !shown && !goes_on(&first) && core.starts_with(char::is_alphabetic) {
             return false;
         }
@@ -255,7 +256,9 @@ fn leads(between: &str, after: &str) -> bool {
         return true;
     }
     words::ARTICLES.contains(last.as_str()) && before.last().is_some_and(is_verb)
-        || (words::LEADS.contains(last.as_str()) || TELLS.contains(last.as_str()))
+        || (words::LEADS.contains(last.as_str())
+            || words::BIDS.contains(last.as_str())
+            || TELLS.contains(last.as_str()))
             && !words::INTO.contains(last.as_str())
 }
 
@@ -292,24 +295,24 @@ fn codes(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Returns whether a word is a code such as `G-448190`, `7KD2R`, `K7P-4QX` or `4471B`, and no name such as `EN-12209`.
+/// Returns whether a word is a code such as `G-448190`, `7KD2R`, `M7P-4QXR-TL` or `4471B`, and no name such as `EN-12209`.
 fn is_lettered(code: &str) -> bool {
-    let (first, last) = code.split_once('-').unwrap_or(("", code));
-    let digits = code.bytes().filter(u8::is_ascii_digit).count();
-    let capitals = code.bytes().filter(u8::is_ascii_uppercase).count();
-    let all_digits = |part: &str| part.bytes().all(|it| it.is_ascii_digit());
-    if digits + capitals + code.matches('-').count() != code.len() || last.contains('-') {
-        return false;
-    }
-    if !first.is_empty() && all_digits(last) && first.bytes().all(|it| it.is_ascii_uppercase()) {
-        return first.len() < 3 && (5..=8).contains(&last.len());
-    }
-    let name = code.trim_end_matches(|it: char| it.is_ascii_digit());
-    let is_name = name.len() < code.len() && name.bytes().all(|it| it.is_ascii_uppercase());
-    (4..=9).contains(&code.len()) && 2 <= digits && !is_name && 0 < capitals
+    let digits = value::count(code, u8::is_ascii_digit);
+    let is_capital = |byte: u8| byte.is_ascii_uppercase();
+    let is_name =
+        |part: &str| part.trim_end_matches(|it: char| it.is_ascii_digit()).bytes().all(is_capital);
+    let fits = code.bytes().all(|it| is_capital(it) || it.is_ascii_digit() || it == b'-')
+        && 2 <= digits
+        && (4..=14).contains(&code.len());
+    let mut parts = code.split('-');
+    let first = parts.next().unwrap_or_default();
+    // `G-448190`
+    let is_short = first.len() < 3 && (5..=8).contains(&digits) && parts.next().is_some();
+    fits && 0 < value::count(code, u8::is_ascii_uppercase)
+        && (code.split('-').any(|part| !is_name(part) && !value::is_number(part)) || is_short)
 }
 
-/// Finds the numbers of three to eight digits, perhaps in two groups of three or four, that measure nothing.
+/// Finds the numbers of three to eight digits, perhaps in two groups of three or four or three of two, that measure nothing.
 fn numbers(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -341,6 +344,15 @@ fn number_end(text: &str, start: usize) -> usize {
     match gap {
         Some(gap) if (3..=4).contains(&first) && digits(end + gap.len()) == first => {
             end + gap.len() + first
+        }
+        // `70-14-93`
+        Some(&"-")
+            if first == 2
+                && digits(end + 1) == 2
+                && rest.get(3..4) == Some("-")
+                && digits(end + 4) == 2 =>
+        {
+            end + 6
         }
         Some(_) | None => end,
     }

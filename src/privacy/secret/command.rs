@@ -499,7 +499,9 @@ pub(super) fn called(scan: &mut Scan<'_>, at: Range<usize>) {
     let random = RANDOM_MIN <= text.len() && value::is_random(text);
     let bare = words::SIGN_INS.contains(callee.trim_end_matches('('));
     let login = login && !bare || bare && value::is_likely(text.trim_end_matches('!'));
-    if !value::is_no_secret(text, "password") && (login || random) {
+    // `Client("account", "key")`
+    let fits = (login || random) && (callee != "client(" || value::is_hex_key(text));
+    if fits && !value::is_no_secret(text, "password") {
         scan.add_hit(secret);
     }
 }

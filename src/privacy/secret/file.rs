@@ -114,6 +114,14 @@ pub(super) fn mail_map(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
+/// Masks the second line of `<auth-user-pass>`, below the user.
+pub(super) fn tunnel(scan: &mut Scan<'_>, at: Range<usize>) {
+    let user = scan.next_line(scan.line_end(at.end, LINE_MAX));
+    let line = user.and_then(|user| scan.next_line(scan.line_end(user, LINE_MAX)));
+    let Some(start) = line.filter(|it| scan.byte(*it) != b'<') else { return };
+    scan.add_hit(start..scan.line_end(start, LINE_MAX));
+}
+
 /// Masks the value of a cookie in a browser's jar: domain, flag, path, flag, end, name and value between tabs.
 pub(super) fn jar(scan: &mut Scan<'_>, at: Range<usize>) {
     let end = scan.line_end(at.end, LINE_MAX);

@@ -45,6 +45,7 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule("secret-file", file::password_line, phrases("password-lines")),
         rule("secret-file", file::mail_map, phrases("mail-maps")),
         rule("secret-file", file::jar, vec!["\tTRUE\t/", "\tFALSE\t/"]),
+        rule("secret-file", file::tunnel, vec!["<auth-user-pass>"]),
         rule("secret-file", file::manifest, phrases("manifests")),
         rule("secret-file", file::web_key, vec!["\"kty"]),
         rule("secret-file", file::generated, vec!["random_password\""]),

@@ -44,66 +44,15 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     // `salasana on …`
     let stated = ["on", "to", "is", "pass "];
     let stated = name.split_once(' ').is_some_and(|(_, it)| stated.contains(&it));
-    let given = stated || is_given(text.get(..head).unwrap_or_default());
-    let is_foreign = is_foreign_name(&name);
-    let is_told = |place: usize, word: &str| {
-        let before = text.get(..place).unwrap_or_default();
-        // Most words are short ones of small letters, which are secret only in quotes.
-        let is_plain = word.len() < TOKEN_MIN && word.bytes().all(|it| it.is_ascii_lowercase());
-        if is_plain && !before.ends_with(OPENING) {
-            return is_stated(text, tail, place, word);
-        }
-        let between = text.get(tail..place).unwrap_or_default().trim_start_matches("'s").trim();
-        let rest = text.get(place + word.len()..).unwrap_or_default();
-        if is_other(between, word, rest) {
-            return false;
-        }
-        let after = text.get(place + word.len()..head).unwrap_or_default();
-        let is_next =
-            tail < place && between.trim_end_matches(['(', '「', '『', '«']).trim().is_empty();
-        let is_linked = tail <= place && is_linked(text, place);
-        let is_led = is_linked || tail <= place && is_led(text, place) || is_role(after);
-        // Paths and signatures also hold `/` and `+`.
-        let fits = !word.contains(['+', '/', '=']) || before.ends_with([' ', '：', '「', '«']);
-        let is_key = fits && is_told_token(word) || value::is_interspersed(word);
-        if is_predicate(after, text.get(tail..).unwrap_or_default()) && is_distinct(word) {
-            return true;
-        }
-        if place + word.len() <= head && is_noted(after) {
-            return value::is_key(word) || value::is_mixed(word, 1);
-        }
-        if is_token || (is_next || is_led) && is_key {
-            let is_given = is_next && given || is_linked && is_subject(between);
-            let is_given = is_given && !value::is_versioned(word) && !value::names_type(word);
-            let likely = is_given && value::is_likely(word);
-            return (is_next || is_led) && is_key || likely;
-        }
-        let ends = between.ends_with(':') && rest.trim().is_empty();
-        let is_undivided = name.bytes().any(|byte| 0xe2 < byte);
-        let is_subject = is_linked && (is_subject(between) || is_undivided && between.len() < 40)
-            || ends
-            || is_next && given
-            || is_role(after);
-        let enclosed = before.ends_with(['"', '\'', '`']) && rest.starts_with(CLOSING);
-        let is_near = is_next || is_led;
-        // `with password rotation2 enabled`
-        let next = rest.split_whitespace().next();
-        let is_described = next.is_some_and(|it| it.ends_with("ed"));
-        Position {
-            is_linked,
-            is_subject,
-            is_changed: tail <= place && is_changed(text, head..tail, place, word),
-            is_near,
-            is_foreign: is_near && is_foreign,
-            // `which password? I used …`
-            is_answer: is_led && between.contains("? "),
-            is_given: (is_next && given || is_only_led(between)) && !is_described,
-            is_quoted: enclosed,
-        }
-        .fits(word)
+    let named = Named {
+        text,
+        name: &name,
+        at: head..tail,
+        is_token,
+        given: stated || is_given(text.get(..head).unwrap_or_default()),
     };
-    let told = pieces(text).filter(|(place, word)| is_told(*place, word));
-    let foreign = foreign(text, head..tail, is_foreign).filter(|_| !is_token);
+    let told = pieces(text).filter(|(place, word)| named.tells(*place, word));
+    let foreign = foreign(text, head..tail, is_foreign_name(&name)).filter(|_| !is_token);
     let phrase = phrase(text, head..tail);
     let quoted = in_print(text).filter(|it| !is_token && is_quoted(text, head..tail, it));
     let told = told.map(|(place, word)| place..place + word.len());
@@ -117,6 +66,95 @@ pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
+/// A name in its line.
+struct Named<'a> {
+    text: &'a str,
+    name: &'a str,
+    at: Range<usize>,
+    is_token: bool,
+    /// `with password …`
+    given: bool,
+}
+
+impl Named<'_> {
+    /// Returns whether the line gives the word at `place` as what the name says.
+    fn tells(&self, place: usize, word: &str) -> bool {
+        let piece = |at: Range<usize>| self.text.get(at).unwrap_or_default();
+        let before = piece(0..place);
+        // Most words are short ones of small letters, which are secret only in quotes.
+        let is_plain = word.len() < TOKEN_MIN && word.bytes().all(|it| it.is_ascii_lowercase());
+        if is_plain && !before.ends_with(OPENING) {
+            return is_stated(self.text, self.at.end, place, word);
+        }
+        let between = piece(self.at.end..place).trim_start_matches("'s").trim();
+        let rest = piece(place + word.len()..self.text.len());
+        if is_other(between, word, rest) {
+            return false;
+        }
+        let after = piece(place + word.len()..self.at.start);
+        let is_behind = self.at.end <= place;
+        let is_next =
+            self.at.end < place && between.trim_end_matches(['(', '「', '『', '«']).is_empty();
+        let is_linked = is_behind && is_linked(self.text, place);
+        let is_led = is_linked || is_behind && is_led(self.text, place) || is_role(after);
+        let is_near = is_next || is_led;
+        let is_stated = is_led && is_subject(between)
+            || is_behind && self.is_joined(is_near, before, between)
+            || is_role(after)
+            || is_behind && is_changed(self.text, self.at.clone(), place, word);
+        // Where nothing names the word the password, it may be a program, a place or a path of names.
+        let shape = word.replace('.', if is_next || is_stated { "_" } else { "." });
+        let is_placed = is_next || is_stated || may_be_far(before, word, is_linked);
+        let is_window =
+            !self.is_token && is_placed && is_within(self.text, self.at.clone(), place, word);
+        let is_predicate = is_predicate(after, piece(self.at.end..self.text.len()));
+        if (is_window || is_predicate) && (value::is_distinct(word) || value::is_distinct(&shape)) {
+            return true;
+        }
+        if place + word.len() <= self.at.start && is_noted(after) {
+            return value::is_key(word) || value::is_mixed(word, 1);
+        }
+        // Paths and signatures also hold `/` and `+`.
+        let fits = !word.contains(['+', '/', '=']) || before.ends_with([' ', '：', '「', '«']);
+        let is_key = is_near && (fits && is_told_token(word) || value::is_interspersed(word));
+        if self.is_token || is_key {
+            let is_given = is_next && self.given || is_linked && is_subject(between);
+            let is_name = value::is_versioned(word) || value::names_type(word);
+            return is_key || is_given && !is_name && value::is_likely(word);
+        }
+        // `with password rotation2 enabled`
+        let is_described = rest.split_whitespace().next().is_some_and(|it| it.ends_with("ed"));
+        let enclosed = before.ends_with(['"', '\'', '`']) && rest.starts_with(CLOSING);
+        let is_small = word.starts_with(|it: char| it.is_ascii_lowercase());
+        let is_given = (is_next && self.given || is_only_led(between)) && !is_described;
+        let is_plain = || value::may_be_secret(word, false) && !value::is_code(word);
+        (is_stated || is_near && is_small) && value::is_mixed(word, 1)
+            || is_stated && value::is_plain_key(word)
+            || is_given && value::is_numbered(word)
+            || is_stated && is_linked && enclosed && is_plain()
+            || is_linked && value::is_phrase(word)
+    }
+
+    /// Returns whether no verb need stand between a name in this language and its value: `mot de passe du wifi …`.
+    fn is_joined(&self, is_near: bool, before: &str, between: &str) -> bool {
+        let last = before.split_whitespace().next_back().unwrap_or_default();
+        is_near && is_foreign_name(self.name)
+            || !self.name.starts_with("passw")
+                && !words::PLACES.contains(last)
+                && is_subject(between)
+                && [0, 2].contains(&between.split_whitespace().count())
+    }
+}
+
+/// Returns whether a word may be a password where nothing but its sentence names one: no program, place or path of names.
+fn may_be_far(before: &str, word: &str, is_linked: bool) -> bool {
+    let last = before.split_whitespace().next_back().unwrap_or_default();
+    is_linked && value::is_likely(word)
+        || (is_linked || !words::PLACES.contains(last))
+            && !value::is_release(word)
+            && !value::is_place(word)
+}
+
 /// Range of the text near a name, within its line. The last word is read to its end.
 fn near(scan: &Scan<'_>, name: &Range<usize>) -> Range<usize> {
     let end = scan.line_end(name.end, NEAR_MAX);
@@ -124,54 +162,17 @@ fn near(scan: &Scan<'_>, name: &Range<usize>) -> Range<usize> {
     scan.line_start(name.start, NEAR_MAX)..end
 }
 
-/// What the words around say of a word near the name of a password.
-struct Position {
-    /// A verb or a colon precedes the word.
-    is_linked: bool,
-    /// The words between leave the name the subject of that verb.
-    is_subject: bool,
-    /// The sentence says that the word is the new value.
-    is_changed: bool,
-    /// The name, or a word such as `now`, precedes the word.
-    is_near: bool,
-    /// The same behind a name with letters beyond ASCII.
-    is_foreign: bool,
-    /// The sentence follows a question for the password.
-    is_answer: bool,
-    /// `with password …`, `password is still …`
-    is_given: bool,
-    is_quoted: bool,
-}
-
-impl Position {
-    /// Returns whether a word at this position is the password.
-    fn fits(&self, word: &str) -> bool {
-        let is_set = self.is_linked || self.is_changed;
-        let small = word.starts_with(|letter: char| letter.is_ascii_lowercase());
-        let digits_min = match self.is_near {
-            is_near if self.is_subject || is_near && small => 1,
-            true => 2,
-            false => usize::MAX,
-        };
-        let is_told = self.is_subject || self.is_changed || self.is_answer || self.is_foreign;
-        (is_set || self.is_foreign) && value::is_likely(word)
-            || self.is_changed
-                && (value::is_random(word) || word.contains('.') && value::is_leet(word))
-            || value::is_strong(word) && (!is_numbered(word) || self.is_linked)
-            || value::is_mixed(word, digits_min)
-            || self.is_subject && value::is_divided(word)
-            || is_told && value::is_marked(word)
-            || self.is_given && value::is_numbered(word)
-            || (self.is_linked && self.is_subject || self.is_foreign)
-                && (value::is_numbered_twice(word) || value::is_divided(word))
-            || self.is_subject
-                && self.is_quoted
-                && self.is_linked
-                && value::may_be_secret(word, false)
-                && !value::is_code(word)
-            || self.is_near && value::is_made_up(word)
-            || value::is_phrase(word) && self.is_linked
-    }
+/// Returns whether a word stands in the sentence of a name, at most ten words behind it or four before, and no code between.
+fn is_within(text: &str, name: Range<usize>, place: usize, word: &str) -> bool {
+    let (between, most) = match place < name.end {
+        true => (text.get(place + word.len()..name.start), 4),
+        false => (text.get(name.end..place), 10),
+    };
+    let Some(between) = between else { return false };
+    let apart = [". ", "! ", "; ", "。", "{", "}", "=", "|", "\\", "()", "//", "->", "\t"];
+    !apart.iter().any(|it| between.contains(it))
+        && between.split_whitespace().count() <= most
+        && (between.trim().is_empty() || !text.get(..place).unwrap_or_default().ends_with('`'))
 }
 
 /// Range of the name that a keyword begins; `None` if it is part of code.
@@ -251,11 +252,6 @@ fn is_foreign_name(name: &str) -> bool {
     !name.is_ascii() || name.starts_with("parola") || name.starts_with("jelsz")
 }
 
-/// Returns whether a word is likely to be a secret or has what names lack.
-fn is_distinct(word: &str) -> bool {
-    value::is_likely(word) || value::is_marked(word)
-}
-
 /// Returns whether a clause ends behind a word that may be a password: at the end of the line, or with a remark on it.
 fn ends_clause(after: &str) -> bool {
     let remarks = [
@@ -266,17 +262,19 @@ fn ends_clause(after: &str) -> bool {
     rest.is_empty() || after.starts_with(". ") || remarks.iter().any(|it| after.starts_with(it))
 }
 
-/// Finds what stands between quotes of print.
+/// Finds what stands between double quotes or those of print.
 fn in_print(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut at = if text.is_ascii() { text.len() } else { 0 };
+    let mut at = 0;
     std::iter::from_fn(move || {
-        let is_open = |it: char| !it.is_ascii() && (OPENING.contains(&it) || it == '”');
+        let is_open =
+            |it: char| it == '"' || !it.is_ascii() && (OPENING.contains(&it) || it == '”');
         let open = at + text.get(at..)?.find(is_open)?;
         let mark = text.get(open..)?.chars().next()?;
         let start = open + mark.len_utf8();
         let closes = |it: char| match mark {
             '「' => it == '」',
             '『' => it == '』',
+            '"' => it == '"',
             '«' => it == '»',
             '»' => it == '«',
             '‘' => it == '’',
@@ -300,9 +298,18 @@ fn is_quoted(text: &str, name: Range<usize>, quoted: &Range<usize>) -> bool {
     let marks = |it: char| it.is_whitespace() || CLOSING.contains(&it) || OPENING.contains(&it);
     let value = piece(quoted.clone());
     let has_digit = value.bytes().any(|it| it.is_ascii_digit());
+    // `… asks for the passphrase, enter "…"`
+    let head = piece(name.end..quoted.start.max(name.end)).trim_end_matches(marks);
+    let is_bidden = words::BIDS.contains(head.rsplit(' ').next().unwrap_or_default());
+    if text.as_bytes().get(quoted.end) == Some(&b'"') && !is_bidden {
+        return false;
+    }
     let fits = match value.contains(' ') {
-        true => has_digit,
-        false => is_distinct(value) || value::may_be_secret(value, false) && !value::is_code(value),
+        true => has_digit || is_bidden,
+        false => {
+            value::is_distinct(value)
+                || value::may_be_secret(value, false) && !value::is_code(value)
+        }
     };
     if !fits || words::names_secret(&value.to_lowercase()) {
         return false;
@@ -312,7 +319,7 @@ fn is_quoted(text: &str, name: Range<usize>, quoted: &Range<usize>) -> bool {
         let after = format!(" {after}");
         return is_role(&after) || is_predicate(&after, piece(name.end..text.len()));
     }
-    let between = piece(name.end..quoted.start.max(name.end)).trim_end_matches(marks);
+    let between = head;
     let start = name.end + between.len();
     let is_apart = between.contains(['"', '“', '”', '»', '’', '?']);
     let is_label = between.ends_with([':', '：']) && between.split(' ').count() < 4 && has_digit;
@@ -322,6 +329,7 @@ fn is_quoted(text: &str, name: Range<usize>, quoted: &Range<usize>) -> bool {
             || is_linked(text, start) && is_subject(between)
             || is_changed(text, name, start, value)
             || is_only_led(between)
+            || is_bidden
             || is_label)
 }
 
@@ -428,7 +436,7 @@ fn continued(scan: &mut Scan<'_>, name_end: usize, line_end: usize) {
     };
     let goes_on = rest.split_whitespace().count() <= WORDS_MAX && !rest.contains(['.', ',', ';']);
     let Some(skipped) = verb.filter(|_| goes_on) else { return };
-    let is_told = |word: &str| is_distinct(word) && !value::is_versioned(word);
+    let is_told = |word: &str| value::is_distinct(word) && !value::is_versioned(word);
     let word = pieces(text).nth(skipped).filter(|(_, word)| is_told(word));
     let Some((place, word)) = word else { return };
     scan.add_hit(line + place..line + place + word.len());
@@ -476,6 +484,12 @@ fn code_ranges(line: &str, whole: bool) -> impl Iterator<Item = Range<usize>> {
     let digits = words.iter().all(|it| value::is_code_group(&line[it.clone()])) && 1 < words.len();
     let fits =
         move |it: &Range<usize>| whole && digits || value::is_recovery_code(&line[it.clone()]);
+    // `… recovery codes instead. k7wq-m2dx-9hfz`
+    let words: Vec<Range<usize>> =
+        match words.iter().position(|it| value::is_grouped_code(&line[it.clone()])) {
+            Some(first) if !whole => words.into_iter().skip(first).collect(),
+            Some(_) | None => words,
+        };
     let count = words.iter().take_while(|it| fits(it)).count();
     let count = if whole && count < words.len() { 0 } else { count };
     words.into_iter().take(count)
@@ -712,23 +726,19 @@ fn is_changed(text: &str, name: Range<usize>, place: usize, value: &str) -> bool
             || words::LINKS.contains(word.as_str())
             || words::LEADS.contains(word.as_str())
     };
-    // `the password on the server got reset to …`
-    let mut last = between.split_whitespace().rev();
-    let is_reset = last.next().is_some_and(|it| words::INTO.contains(it))
-        && last.next().is_some_and(changes)
+    let is_shaped = !between.ends_with(" in ")
         && is_subject(between)
-        && value::is_marked(value);
-    is_reset
-        || between
-            .split_whitespace()
-            .next_back()
-            .is_some_and(|it| words::INTO.contains(plain(it).as_str()))
-            && between.split_whitespace().all(is_known)
-            && before
-                .take(NEAR_WORDS)
-                .chain(between.split_whitespace())
-                .chain(after.take(2))
-                .any(changes)
+        && (value::is_marked(value) || value::is_plain_key(value));
+    between
+        .split_whitespace()
+        .next_back()
+        .is_some_and(|it| words::INTO.contains(plain(it).as_str()))
+        && (is_shaped || between.split_whitespace().all(is_known))
+        && before
+            .take(NEAR_WORDS)
+            .chain(between.split_whitespace())
+            .chain(after.take(2))
+            .any(changes)
 }
 
 /// Returns whether the words between a name and a verb or a colon leave it the subject: `for the
@@ -751,13 +761,6 @@ fn is_led(text: &str, place: usize) -> bool {
         || matches!(word.as_str(), "=" | "-" | "→" | "->" | "=>")
         || word.ends_with('?')
         || words::LEADS.contains(word.as_str())
-}
-
-/// Returns whether the word may denote an issue or a line of a file: `annalist#12`, `auth.md#L12`.
-fn is_numbered(word: &str) -> bool {
-    let Some((name, place)) = word.split_once('#') else { return false };
-    value::is_of(name, b"_-.")
-        && (name.contains('.') || place.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// True for a long word of upper-case letters, lower-case letters and digits, or of hexadecimal digits.

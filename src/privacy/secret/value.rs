@@ -189,10 +189,12 @@ pub(super) fn is_interspersed(word: &str) -> bool {
 /// Returns whether a word is words and numbers with hyphens between: `plum-tiger-204`.
 pub(super) fn is_numbered_phrase(word: &str) -> bool {
     let is_part = |part: &str| {
-        let letters = 3 <= part.len() && part.bytes().all(|byte| byte.is_ascii_alphabetic());
+        let letters = 2 <= part.len() && part.bytes().all(|byte| byte.is_ascii_alphabetic());
         letters || !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
     };
-    2 <= word.matches('-').count() && is_random(word) && word.split('-').all(is_part)
+    2 <= word.matches('-').count()
+        && is_random(word)
+        && word.split('-').all(|it| is_part(it) && !is_technical(it))
 }
 
 /// Returns whether a word at the end of a line that announces a generated password is one.
@@ -211,6 +213,15 @@ pub(super) fn is_recovery_code(word: &str) -> bool {
     let letters = count(word, u8::is_ascii_alphabetic);
     let groups = word.split('-').all(|part| 4 <= part.len());
     6 <= word.len() && is_of(word, b"-") && groups && (0 < letters && 0 < digits || 6 <= digits)
+}
+
+/// Returns whether a word is groups of small letters and digits, as such codes are: `k7wq-m2dx`.
+pub(super) fn is_grouped_code(word: &str) -> bool {
+    let fits = |part: &str| {
+        let digits = count(part, u8::is_ascii_digit);
+        0 < digits && digits < part.len() && part.bytes().any(|it| it.is_ascii_lowercase())
+    };
+    word.contains('-') && is_recovery_code(word) && word.split('-').all(fits)
 }
 
 /// Returns whether a plain word behind `the password is` may be the password, since it does not look like one that says
@@ -307,6 +318,18 @@ pub(super) fn is_versioned(word: &str) -> bool {
         && small.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
+/// Returns whether a word is a name with a capital and then a number, a version or a year: `PostgreSQL15`, `Debian-12`.
+pub(super) fn is_release(word: &str) -> bool {
+    let digits = |it: char| it.is_ascii_digit() || it == '.';
+    let name = word.trim_end_matches(digits);
+    let letters = name.trim_end_matches(['-', '_', '.']);
+    (1..5).contains(&(word.len() - name.len()))
+        && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && (letters.starts_with(|it: char| it.is_ascii_uppercase())
+            || 2 < count(letters, u8::is_ascii_uppercase))
+        || is_versioned(word)
+}
+
 /// Returns whether a word is the name of a column, a type or a constant, or describes a format: `kunde_id2`, `UINT16_BE`,
 /// `utf8-encoded`.
 pub(super) fn is_identifier(word: &str) -> bool {
@@ -367,11 +390,6 @@ pub(super) fn is_marked(word: &str) -> bool {
     let marks: HashSet<u8> = word.bytes().filter(|byte| byte.is_ascii_punctuation()).collect();
     let has = |fits: fn(&u8) -> bool| 0 < count(word, fits);
     let cases = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
-    let is_known = |part: &str| {
-        let lower = part.to_ascii_lowercase();
-        words::TYPES.contains(lower.as_str())
-            || ["aes", "sha", "rsa", "hmac", "utf", "iso", "rfc", "v"].contains(&lower.as_str())
-    };
     let is_version =
         |three: &[u8]| matches!(three, [a, b'.', b] if a.is_ascii_digit() && b.is_ascii_digit());
     let strange = marks.iter().any(|mark| b"!#$%^&*+~?".contains(mark));
@@ -380,7 +398,7 @@ pub(super) fn is_marked(word: &str) -> bool {
         && has(u8::is_ascii_alphabetic)
         && !marks.is_empty()
         && (has(u8::is_ascii_digit) && (cases || 1 < marks.len()) || cases && strange)
-        && !word.split(|it: char| !it.is_ascii_alphanumeric()).any(is_known)
+        && !word.split(|it: char| !it.is_ascii_alphanumeric()).any(is_technical)
         && !is_file(word)
         && !is_identifier(word)
         && !is_code(&word.replace('.', "-"))
@@ -388,6 +406,28 @@ pub(super) fn is_marked(word: &str) -> bool {
         && !word.as_bytes().windows(3).any(is_version)
         && (!word.contains('.') || 1 < count(word, u8::is_ascii_digit) || strange)
         && !words::PLAIN.contains(word.to_ascii_lowercase().as_str())
+}
+
+/// Returns whether a word has the shape of a password: likely to be a secret, or with what names lack.
+pub(super) fn is_distinct(word: &str) -> bool {
+    // `backup_2024-05-01`
+    let is_date = |part: &[u8]| matches!(part, [b'2', b'0', a, b, b'-', c, d] if [a, b, c, d].iter().all(|it| it.is_ascii_digit()));
+    (is_likely(word) || is_marked(word)) && !word.as_bytes().windows(7).any(is_date)
+}
+
+/// Returns whether a word may denote an issue or a line of a file: `annalist#12`, `auth.md#L12`, `auth.md:12`.
+pub(super) fn is_place(word: &str) -> bool {
+    word.split_once(['#', ':']).is_some_and(|(name, place)| {
+        is_of(name, b"_-.") && (name.contains('.') || is_number(place))
+    })
+}
+
+/// Returns whether a part of a word is an algorithm, a standard or a type, perhaps with a size.
+fn is_technical(part: &str) -> bool {
+    let lower = part.to_ascii_lowercase();
+    let name = lower.trim_end_matches(|it: char| it.is_ascii_digit());
+    words::TYPES.contains(lower.as_str())
+        || ["aes", "sha", "rsa", "hmac", "utf", "iso", "rfc", "v"].contains(&name)
 }
 
 /// Returns whether a word may be the name of a file: it ends in a dot and a few small letters.
@@ -449,14 +489,11 @@ pub(super) fn is_numbered(word: &str) -> bool {
         && !names_algorithm(word)
 }
 
-/// The same with two or more digits.
-pub(super) fn is_numbered_twice(word: &str) -> bool {
-    is_numbered(word) && 2 <= count(word, u8::is_ascii_digit)
-}
-
 /// Returns whether a word is of small letters and digits as people choose keys: `tumbleweed99`, `plum-tiger-204`.
 pub(super) fn is_plain_key(word: &str) -> bool {
-    is_numbered_twice(word) || is_numbered_phrase(word) || is_divided(word)
+    is_numbered(word) && 2 <= count(word, u8::is_ascii_digit)
+        || is_numbered_phrase(word)
+        || is_divided(word)
 }
 
 /// Returns whether `word` is a type and `behind` starts with its parameters, as in
@@ -572,7 +609,7 @@ fn is_uneven(word: &str) -> bool {
 pub(super) fn is_tail(word: &str) -> bool {
     const TAIL_MIN: usize = 16;
     TAIL_MIN <= word.len()
-        && is_of(word, b"+/=_")
+        && (is_of(word, b"+/=_") || is_interspersed(word))
         && is_random(word)
         && 1 < count(word, u8::is_ascii_digit)
         && !is_identifier(word)

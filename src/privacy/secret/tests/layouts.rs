@@ -319,3 +319,16 @@ fn passwords_go_by_their_place_in_code_and_logs() {
         "tests pass a/b\nand then more",
     ]);
 }
+
+#[test]
+fn secrets_go_in_blocks_and_pairs() {
+    check(
+        "<auth-user-pass>\nkai\nFjord-Moss42\n</auth-user-pass>",
+        "<auth-user-pass>\nkai\n<SECRET>\n</auth-user-pass>",
+    );
+    check(
+        "Client(\"harbour\", \"0f1e2d3c4b5a69788796a5b4c3d2e1f0\")",
+        "Client(\"harbour\", \"<SECRET>\")",
+    );
+    check("Client(\"harbour\", \"v2-2024-stable\")", "Client(\"harbour\", \"v2-2024-stable\")");
+}

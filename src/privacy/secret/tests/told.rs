@@ -374,3 +374,64 @@ fn printed_keys_of_routers_go() {
         "WLAN-Schlüssel geändert am 20240101",
     ]);
 }
+
+#[test]
+fn words_go_that_have_the_shape_of_a_password_near_the_word_for_it() {
+    let forms = [
+        "das Kennwort für den Drucker im Keller ist seit gestern {}",
+        "kennwort {} und nutzer kasse, dann gehts",
+        "le mdp root : {} sur la machine de test",
+        "zmieniłem hasło użytkownika kasa na {} wczoraj",
+        "heslo k serveru je {}, port nech",
+        "log in met ww {} op de oude kassa",
+        "a palavra-passe do portal passou a ser {} desde ontem",
+        "metti utente cassa e come parola d'accesso {}",
+        "passordet på ruteren er {}",
+        "{} should work as the password for the kiosk",
+        "so the new password on the backup box, which I changed last night, is {}",
+    ];
+    check_forms(&forms, "gullQuay_64");
+    check_forms(&forms, "Fjord-Lantern81");
+    check_forms(&["kennwort {} und nutzer kasse", "ww {} op de kassa", "mdp {}"], "heron.Moss8");
+    check_forms(&["j'ai remis le mdp à {} hier", "kennwort {}, nutzer kasse"], "lanterne4quai");
+}
+
+#[test]
+fn names_stay_that_stand_near_the_word_for_a_password() {
+    check_stays(&[
+        "the password policy changed in PostgreSQL15 and Keycloak24",
+        "the login page shows a password field since Release_2024",
+        "password field of the class UserAccountV2",
+        "das Passwort liegt im Tresor von Harbour_Team2",
+        "the password test runs on Ubuntu-22.04 and Debian-12",
+        "the password file was moved to backup_2024-05-01",
+        "the password manager 1Password8 works on iPadOS17",
+        "la contraseña se cifra con AES-256-GCM",
+        "the password step in harbour.md:42",
+        "the password checks call `validateInput2` and stop",
+    ]);
+}
+
+#[test]
+fn codes_go_that_somebody_is_asked_to_enter() {
+    let forms = [
+        "if it asks for the PIN just enter {}",
+        "wenn er nach der PIN fragt gib {} ein",
+        "kiedy poprosi o PIN do karty, wpisz {}",
+    ];
+    check_forms(&forms, "4471");
+    check(
+        "la combinazione della cassaforte è 81-17-42",
+        "la combinazione della cassaforte è <SECRET>",
+    );
+    check("de toegangscode luidt R4T-77QW-ZK, tot zo", "de toegangscode luidt <SECRET>, tot zo");
+    check(
+        "use one of the recovery codes. k4wq-m7dx is left",
+        "use one of the recovery codes. <SECRET> is left",
+    );
+    check(
+        "it asks for the passphrase, enter \"seven gulls over fjord\"",
+        "it asks for the passphrase, enter \"<SECRET>\"",
+    );
+    check("PIN entry at 10-12-2024 failed", "PIN entry at 10-12-2024 failed");
+}
