@@ -32,6 +32,7 @@ fn decided(name: &str, chosen: &str, others: &[&str], rationale: &str) -> Memory
         superseded_by: None,
         settled_by: None,
         settled_as: None,
+        ends: None,
         reason: None,
         sources: Vec::new(),
     }
