@@ -305,11 +305,11 @@ impl Scan<'_> {
             b'(' => b')',
             b'[' => b']',
             b'<' => b'>',
-            mark @ (b'|' | b'!' | b'/') => mark,
             _ => return None,
         };
         let end = self.run_within(open + 1, STRING_MAX, |byte| byte != close && byte != b'\n');
-        (name < open && self.byte(end) == close).then_some(open + 1..end)
+        let is_whole = self.byte(end) == close && !self.byte(end + 1).is_ascii_alphanumeric();
+        (name < open && is_whole).then_some(open + 1..end)
     }
 
     /// Like [`Scan::quote`], but returns `at` itself if there is no quote.

@@ -294,6 +294,13 @@ fn values_go_behind_a_name_in_another_literal() {
 }
 
 #[test]
+fn a_value_that_begins_like_a_quotation_of_another_language_goes_whole() {
+    for secret in ["q!!0%aA000", "q/#/-0A000", "q{Kai}7Tor9000"] {
+        check(&format!("export PASSWORD={secret}"), "export PASSWORD=<SECRET>");
+    }
+}
+
+#[test]
 fn passwords_go_by_their_place_in_code_and_logs() {
     for text in [
         "DriverManager.getConnection(\n    \"jdbc:x\", \"kai\", \"{}\");",
