@@ -473,8 +473,8 @@ impl Undecided<'_> {
             let earlier = |it: &&Memory| it.id != own && (at.is_none() || it.valid_from <= at);
             let is_asked = self.asked.records.contains(&record.id);
             let tells_day = || record.claim.kind() == ClaimKind::Decision && may_end(record);
-            let is_first = || !further.iter().rev().any(earlier);
-            let fresh = is_added && !is_asked && (!is_first() || tells_day());
+            let is_later = || further.iter().rev().any(earlier);
+            let fresh = is_added && !is_asked && (is_later() || tells_day());
             let targets = open.remove(&operation.record).or_else(|| fresh.then(Vec::new));
             offers.extend(targets.map(|targets| (*record, is_new.then_some(own), targets)));
         }

@@ -521,6 +521,24 @@ fn what_a_deed_left_behind_ends_with_a_later_deed_or_decision() {
     }
 }
 
+/// Checks if `done` puts `decided` out of use where a model found that, in either order of reading.
+#[track_caller]
+fn check_ended(decided: &Record, done: &Record, is_ended: bool) {
+    for [first, second] in [[decided, done], [done, decided]] {
+        let mut state = MemoryMap::new();
+        plan(std::slice::from_ref(first), &mut state);
+        let memories = Memories::of(NAMESPACE, &state);
+        let mut verdicts = Verdicts::none();
+        let replaces = Verdict::Replaces { agreed: false };
+        verdicts.insert(second.id, of(&state, first).id, replaces);
+        let records = [second.clone()];
+        let (planned, _) = consolidate(&records, &memories, &verdicts);
+        finish(&records, &planned, memories, &mut state);
+        let ended = of(&state, decided).state == MemoryState::Superseded;
+        assert_eq!(ended, is_ended, "{:?} {planned:#?}", decided.claim);
+    }
+}
+
 #[test]
 fn what_was_decided_for_the_time_until_something_works_ends_with_the_deed() {
     let works = attempt("Put the other cable in the label printer", "whole tickets", true);
@@ -555,20 +573,7 @@ fn what_was_decided_for_the_time_until_something_works_ends_with_the_deed() {
     ] {
         let decided = record(decision(&[], chosen, ""), Speaker::Person, 1);
         let done = record(deed, Speaker::Assistant, day);
-        // In either order of reading.
-        for [first, second] in [[&decided, &done], [&done, &decided]] {
-            let mut state = MemoryMap::new();
-            plan(std::slice::from_ref(first), &mut state);
-            let memories = Memories::of(NAMESPACE, &state);
-            let mut verdicts = Verdicts::none();
-            let replaces = Verdict::Replaces { agreed: false };
-            verdicts.insert(second.id, of(&state, first).id, replaces);
-            let records = [second.clone()];
-            let (planned, _) = consolidate(&records, &memories, &verdicts);
-            finish(&records, &planned, memories, &mut state);
-            let ended = of(&state, &decided).state == MemoryState::Superseded;
-            assert_eq!(ended, is_ended, "{chosen} {day} {planned:#?}");
-        }
+        check_ended(&decided, &done, is_ended);
     }
 }
 
@@ -591,19 +596,7 @@ fn a_deed_with_another_value_ends_a_decision_if_a_model_says_so() {
     ] {
         let decided = record(decision(&[], chosen, ""), Speaker::Assistant, 1);
         let done = record(deed, Speaker::Assistant, day);
-        for [first, second] in [[&decided, &done], [&done, &decided]] {
-            let mut state = MemoryMap::new();
-            plan(std::slice::from_ref(first), &mut state);
-            let memories = Memories::of(NAMESPACE, &state);
-            let mut verdicts = Verdicts::none();
-            let replaces = Verdict::Replaces { agreed: false };
-            verdicts.insert(second.id, of(&state, first).id, replaces);
-            let records = [second.clone()];
-            let (planned, _) = consolidate(&records, &memories, &verdicts);
-            finish(&records, &planned, memories, &mut state);
-            let ended = of(&state, &decided).state == MemoryState::Superseded;
-            assert_eq!(ended, is_ended, "{chosen} {day} {planned:#?}");
-        }
+        check_ended(&decided, &done, is_ended);
     }
 }
 

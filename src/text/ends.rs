@@ -132,7 +132,7 @@ fn is_number_of(day: Date, words: &[&str], at: usize) -> bool {
     let months = [before, after].map(|it| index(&MONTHS, it));
     match months.into_iter().flatten().next() {
         Some(month) => i8::try_from(month + 1) == Ok(day.month()),
-        // Two days with one month behind them, as in `from 12 to 14 September`.
+        // `12 tickets` are no day.
         None if rest.is_empty() => TO_DAY.contains(&before),
         None => number(word).is_some(),
     }
