@@ -135,6 +135,26 @@ fn a_hit_is_a_line_with_an_id_for_why_and_nothing_found_is_a_failure() {
 }
 
 #[test]
+fn a_hit_is_quoted_with_the_words_of_its_claim_and_not_with_those_of_an_option() {
+    let place = Place::with_examples();
+    let records = place.json(&["records", "--json"]);
+    let evidence = |hit: &Value| {
+        let record = list(&records).iter().find(|it| it["id"] == hit["record"]).unwrap();
+        let evidence = list(&record["evidence"]).iter().filter(|it| it["words"] == hit["words"]);
+        evidence.map(|it| it["field"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for words in [&[][..], &["queue"], &["Redis", "streams"]] {
+        let hits =
+            place.json(&[&["search", "--all", "--kind", "decision", "--json"], words].concat());
+        for hit in list(&hits) {
+            let fields = evidence(hit);
+            let is_claim = fields.iter().any(|field| !field.starts_with("options["));
+            assert!(is_claim, "{words:?}: {fields:?}: {hit}");
+        }
+    }
+}
+
+#[test]
 fn what_was_superseded_stands_below_what_took_its_place() {
     let stub = judge(|_| Answer::Call(json!({"dispositions": [says("x", "new", None, None)]})));
     let place = opposed(&stub);

@@ -180,10 +180,11 @@ impl SearchHit {
     }
 
     /// The evidence of the main field that matches most words of the query, the first among equals; that of another
-    /// field, if the main one's matches none.
+    /// field, if the main one's matches none. Words about an option are never quoted: most options were rejected.
     pub(crate) fn quote(&self, query: &Query) -> Option<&Evidence> {
         let evidence = self.record().map(|stored| stored.record.evidence.as_slice());
-        evidence.unwrap_or_default().iter().rev().max_by_key(|it| {
+        let evidence = evidence.unwrap_or_default().iter().rev();
+        evidence.filter(|it| !it.field.starts_with("options[")).max_by_key(|it| {
             let words = query.words_in(it.words.as_str());
             let is_main = matches!(&*it.field, "chosen" | "topic" | "action" | "summary");
             (words > 0 && is_main, words)
