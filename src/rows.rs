@@ -151,7 +151,7 @@ json_row! {
         superseded_by: Option<String> =
             hit.memory.as_ref().and_then(|memory| memory.superseded_by).map(source_tag),
         /// A later memory among the hits that may have put it out of date.
-        outdated_by: Option<String> = hit.outdated_by.map(source_tag),
+        outdated_by: Option<String> = hit.outdated_by().map(source_tag),
         /// An active memory that contradicts it.
         conflicts_with: Option<String> = hit.conflicts_with.map(source_tag),
         /// Mark of what may have ended it or made it obsolete, such as `possibly done by src-1a2b3c4d`.

@@ -365,9 +365,12 @@ async fn mark_pairs(
                 hit.conflicts_with = Some(*other);
             }
         }
-        let others = partners.iter().filter_map(|(id, ..)| ages.get(id));
-        let later = others.filter(|other| other.0 == own.0 && own < **other);
-        hit.outdated_by = later.max().map(|other| other.2);
+        let others =
+            partners.iter().filter_map(|(id, rule, _)| Some((rule.is_none(), ages.get(id)?)));
+        let mut later: Vec<_> =
+            others.filter(|(_, other)| other.0 == own.0 && own < **other).collect();
+        later.sort_by_key(|it| Reverse(*it));
+        hit.outdated_by = later.into_iter().map(|(_, other)| other.2).collect();
         if !matches!(hit.state, HitState::Current | HitState::Conflicting) {
             continue;
         }
@@ -436,11 +439,13 @@ fn above(
     successor: Option<&Memory>,
     waiting: &mut [Option<SearchHit>],
 ) -> Option<SearchHit> {
-    let id = successor.map(|it| it.id).or(hit.outdated_by)?;
-    let is_it = |other: &&mut Option<SearchHit>| {
-        other.as_ref().and_then(|other| other.memory.as_ref()).is_some_and(|it| it.id == id)
-    };
-    let place = waiting.iter_mut().find(is_it)?;
-    let is_near = place.as_ref().is_some_and(|it| hit.score * LATER_SHARE <= it.score);
-    if is_near || successor.is_some() { place.take() } else { None }
+    let of = |other: &Option<SearchHit>| Some(other.as_ref()?.memory.as_ref()?.id);
+    if let Some(successor) = successor {
+        return waiting.iter_mut().find(|it| of(it) == Some(successor.id))?.take();
+    }
+    let least = hit.score * LATER_SHARE;
+    let is_near = |it: &Option<SearchHit>| it.as_ref().is_some_and(|it| least <= it.score);
+    let mut later = hit.outdated_by.iter();
+    let at = later.find_map(|id| waiting.iter().position(|it| of(it) == Some(*id) && is_near(it)));
+    waiting.get_mut(at?)?.take()
 }

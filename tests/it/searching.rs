@@ -1,6 +1,6 @@
 //! Search as people have it, the same on both stores.
 
-use super::judging::{BY_RULE, judge, opposed, says};
+use super::judging::{BY_RULE, CHOICES, judge, opposed, place as talks, says};
 use super::place::{ANNALIST, Place, read};
 use super::stub::{Answer, Ask, Stub};
 use serde_json::{Value, json};
@@ -236,6 +236,30 @@ fn what_conflicts_is_found_so_and_the_later_stands_above() {
     place.json(&["memory", "supersede", earlier, later, "--json"]);
     let none = place.run(&["search", "--all", "--conflicting"]);
     assert_eq!((none.code, none.stdout.as_str()), (1, ""), "what was replaced conflicts no more");
+}
+
+#[test]
+fn a_certain_contradiction_is_named_and_moved_before_a_later_pair_that_is_left_open() {
+    let stub = judge(|_| panic!("nobody is to be asked"));
+    let open = "We chose tabs over spaces because the printer queue needs them.";
+    let said = [CHOICES[0], CHOICES[1], open].map(|words| ("user", words));
+    let place = talks(&stub, &said);
+    place.json(&BY_RULE);
+    let left_open = "INSERT OR REPLACE INTO open_pairs (record, memory, namespace, plan_no, rule)
+        SELECT d.record, a.id, a.namespace, d.plan_no, 'reversal'
+        FROM dispositions d JOIN memories c ON c.id = d.memory, memories a
+        WHERE json_extract(c.body, '$.claim.chosen') = 'tabs'
+            AND json_extract(a.body, '$.claim.chosen') = 'Redis'";
+    assert_eq!(place.sql().execute(left_open, []).unwrap(), 1);
+    let hits = place.json(&["search", "Redis", "queue", "--all", "--json"]);
+    let at = |words: &str| {
+        let found = list(&hits).iter().position(|it| it["words"].to_string().contains(words));
+        found.unwrap_or_else(|| panic!("{words}: {hits}"))
+    };
+    let [earlier, certain, _open] = ["latency", "restart", "printer"].map(at);
+    assert_eq!(certain + 1, earlier, "{hits}");
+    assert_eq!(hits[earlier]["outdated_by"], hits[certain]["id"], "{hits}");
+    assert_eq!(hits[earlier]["conflicts_with"], hits[certain]["id"], "{hits}");
 }
 
 /// Runs a command on a terminal of five rows; its output and what went to the pager.

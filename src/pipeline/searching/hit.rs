@@ -106,8 +106,9 @@ pub(crate) struct SearchHit {
     found: HitSource,
     pub memory: Option<Memory>,
     pub state: HitState,
-    /// A later memory of the same kind among the hits that may have made this one obsolete.
-    pub outdated_by: Option<MemoryId>,
+    /// Later memories of the same kind among the hits that may have made this one obsolete: those that contradict it
+    /// for certain first, then the latest.
+    pub(super) outdated_by: Vec<MemoryId>,
     /// An active memory that contradicts this one.
     pub conflicts_with: Option<MemoryId>,
     /// Mark of what may have ended it or made it obsolete, such as `possibly done by src-1a2b3c4d`.
@@ -118,7 +119,7 @@ pub(crate) struct SearchHit {
 impl SearchHit {
     pub(super) fn new(found: HitSource, memory: Option<Memory>) -> SearchHit {
         let state = state(&found, memory.as_ref());
-        let (outdated_by, conflicts_with, possibly) = (None, None, None);
+        let (outdated_by, conflicts_with, possibly) = (Vec::new(), None, None);
         SearchHit { found, memory, state, outdated_by, conflicts_with, possibly, score: 0.0 }
     }
 
@@ -172,6 +173,11 @@ impl SearchHit {
         let with = self.conflicts_with.map(|other| format!(" with {}", source_tag(other)));
         let possibly = self.possibly.as_ref().map(|it| format!(", {it}"));
         [Some(name.to_owned()), by, with, possibly].into_iter().flatten().collect()
+    }
+
+    /// The later memory that most likely made it obsolete.
+    pub(crate) fn outdated_by(&self) -> Option<MemoryId> {
+        self.outdated_by.first().copied()
     }
 
     pub(crate) fn at(&self) -> Option<Timestamp> {
