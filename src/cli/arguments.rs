@@ -2,6 +2,7 @@
 
 use super::output::{self, Failure, Result, commas, short};
 use crate::adapters::clock;
+use crate::config::namespace_name;
 use crate::domain::{Session, Timestamp};
 use crate::store::{IdPrefix, PrefixLookup, Store};
 use clap::builder::{PossibleValuesParser, StringValueParser, TypedValueParser};
@@ -88,14 +89,23 @@ pub(super) async fn unknown_namespace(store: &Store, name: &str) -> Result<Failu
 
 /// Notes that the store has nothing of a namespace that a person named; returns true if so.
 pub(super) async fn note_unknown(store: &Store, named: Option<&str>) -> Result<bool> {
-    if let Some(name) = named
-        && !store.has_namespace(name).await?
-        && !store.had_namespace(name).await?
-    {
-        output::note(&unknown_namespace(store, name).await?.line);
-        return Ok(true);
+    let unknown = unknown(store, named).await?;
+    unknown.iter().for_each(|line| output::note(line));
+    Ok(unknown.is_some())
+}
+
+/// Line for a namespace that a person named and of which the store has nothing.
+pub(super) async fn unknown(store: &Store, named: Option<&str>) -> Result<Option<String>> {
+    let Some(name) = named else { return Ok(None) };
+    if store.has_namespace(name).await? || store.had_namespace(name).await? {
+        return Ok(None);
     }
-    Ok(false)
+    Ok(Some(unknown_namespace(store, name).await?.line))
+}
+
+/// Parses a namespace, or `.` for that of the current folder.
+pub(super) fn namespace_or_here(text: &str) -> Result<String, &'static str> {
+    if text == "." { Ok(text.to_owned()) } else { namespace_name(text) }
 }
 
 /// Asks for confirmation; fails with `refusal` if stdin is not a terminal.

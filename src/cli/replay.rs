@@ -1,6 +1,6 @@
 //! `annalist replay`: extracts transcripts in this process.
 
-use super::arguments::{date, limit};
+use super::arguments::{date, limit, namespace_or_here};
 use super::model_args::{self, ModelArgs};
 use super::namespace::warn_of_twin;
 use super::output::{
@@ -10,7 +10,7 @@ use super::output::{
 use super::progress::{self, OFTEN, Progress, cancelled_with_note};
 use super::settings;
 use crate::adapters::clock;
-use crate::config::{Config, namespace_name};
+use crate::config::Config;
 use crate::domain::{Format, Timestamp};
 use crate::pipeline::{End, Namespaces, Options, Plan, Replay, Tally, Totals, namespace_of_folder};
 use crate::privacy::Gate;
@@ -153,10 +153,6 @@ pub(super) async fn run(args: Args, file: Option<&Path>) -> Result<()> {
 
 fn is_vault(path: &Path) -> bool {
     path.as_os_str() == "vault"
-}
-
-fn namespace_or_here(text: &str) -> Result<String, &'static str> {
-    if text == "." { Ok(text.to_owned()) } else { namespace_name(text) }
 }
 
 async fn namespace_here(config: &Config) -> Result<String> {

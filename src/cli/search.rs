@@ -1,7 +1,9 @@
 //! `annalist search`: full-text search of records, memories and notes of the directory; `open`, `today`, `yesterday` and
 //! `week`: open items, and recent records by project.
 
-use super::arguments::{date, date_end, limit, named, note_unknown, session_of};
+use super::arguments::{
+    date, date_end, limit, named, namespace_or_here, note_unknown, session_of, unknown,
+};
 use super::memory::folder::{DirArgs, left_out, project_directory};
 use super::model_args::embedder;
 use super::output::{self, BOLD, DIM, Failure, Result, count};
@@ -87,11 +89,10 @@ pub(super) struct Args {
     format: Option<TableFormat>,
 }
 
-/// Namespaces that are searched.
 #[derive(Debug, clap::Args)]
 struct Scope {
-    /// Only this namespace, instead of the project's
-    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
+    /// Only this namespace, instead of the project's; `.` for the current folder's, of a known project or not
+    #[arg(long, value_name = "NAME", value_parser = namespace_or_here)]
     namespace: Option<String>,
     /// All namespaces, as in a folder of no known project
     #[arg(long, conflicts_with = "namespace")]
@@ -100,23 +101,38 @@ struct Scope {
     dir: DirArgs,
 }
 
-impl Scope {
-    /// Returns the namespace of the arguments or settings, or of this folder or its nearest parent known to the store;
+/// Namespaces that are searched.
+#[derive(Debug, Default)]
+struct Searched {
     /// `None` for all.
-    async fn namespace(&self, store: &Store, config: &Config) -> Result<Option<String>> {
-        note_unknown(store, self.namespace.as_deref()).await?;
-        if self.all || self.namespace.is_some() {
-            return Ok(self.namespace.clone());
+    namespace: Option<String>,
+    /// Line on a project or namespace that the store does not know.
+    unknown: Option<String>,
+}
+
+impl Scope {
+    /// Returns the namespace of the arguments or settings, or of this folder or its nearest parent known to the store.
+    async fn searched(&self, store: &Store, config: &Config) -> Result<Searched> {
+        let named = self.namespace.as_deref().filter(|name| *name != ".");
+        if self.all || named.is_some() {
+            let unknown = unknown(store, named).await?;
+            return Ok(Searched { namespace: named.map(str::to_owned), unknown });
         }
         let root = self.dir.root();
         let root = std::path::absolute(&root).unwrap_or(root);
         let gate = Gate::new(&config.pii);
         let namespaces = Namespaces { store, gate: &gate };
         let namespace = project_namespace(namespaces, config, root.ancestors()).await?;
-        if namespace.is_none() {
-            output::note("this folder is of no known project: all namespaces are searched");
+        if namespace.is_some() {
+            return Ok(Searched { namespace, unknown: None });
         }
-        Ok(namespace)
+        let what = "this folder is of no known project";
+        if self.namespace.is_some() {
+            let own = namespaces.of_folder(&root.display().to_string()).await?;
+            return Ok(Searched { namespace: Some(own), unknown: Some(what.to_owned()) });
+        }
+        let unknown = Some(format!("all namespaces are searched, since {what}"));
+        Ok(Searched { namespace: None, unknown })
     }
 }
 
@@ -156,11 +172,12 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let query = Query::parse(&words).map_err(|why| {
         Failure::usage(format!("`{}`: {why}", output::shorten(&words, WORDS_LETTERS_MIN)))
     })?;
-    let (mut namespace, mut session) = (None, args.session.clone());
+    let (mut searched, mut session) = (Searched::default(), args.session.clone());
     if let Some(store) = &store {
-        namespace = args.scope.namespace(store, &config).await?;
+        searched = args.scope.searched(store, &config).await?;
         session = session_of(store, session.as_deref()).await?.map(|it| it.id.to_string());
     }
+    let Searched { namespace, unknown } = searched;
     let Args { kind, client, since, until, open, failed, .. } = *args;
     let path = args.path.as_deref().map(|path| in_project(path, &args.scope.dir.root()));
     let filter = SearchFilter {
@@ -197,12 +214,11 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
         left_out(&read.skipped);
         notes = read.notes;
     }
-    let all = SearchFilter { namespace: namespace.clone(), ..SearchFilter::default() };
-    let is_for_all = query.is_empty() && request.state.is_none() && request.filter == all;
     let mut hits = search(store.as_ref(), &request, notes).await?;
     let is_more = hits.len() > args.limit;
     hits.truncate(args.limit);
     let rows: Vec<SearchRow<'_>> = hits.iter().map(|hit| SearchRow::of(hit, &query)).collect();
+    unknown.iter().filter(|_| !rows.is_empty()).for_each(|line| output::note(line));
     match args.format {
         _ if args.json => output::json(&rows)?,
         Some(format) => output::line(&table(&rows, format))?,
@@ -215,14 +231,16 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     if !rows.is_empty() {
         return Ok(());
     }
-    let try_next = match &namespace {
-        _ if store.is_none() => "no store yet; `annalist replay PATH` creates one",
-        Some(_) if is_for_all => "`annalist search WORDS --all` searches all namespaces",
-        Some(_) => "try other words, fewer filters, or --all",
-        None => "`annalist records` lists all",
-    };
-    let place = namespace.map_or("all namespaces".to_owned(), |it| format!("namespace `{it}`"));
-    output::note(&format!("nothing found in {place}: {try_next}"));
+    output::note(&match (unknown, namespace) {
+        _ if store.is_none() => {
+            "nothing found: no store yet; `annalist replay PATH` creates one".to_owned()
+        }
+        (Some(unknown), _) => format!("nothing found: {unknown}"),
+        (None, Some(name)) => {
+            format!("nothing found in namespace `{name}`: try other words, fewer filters, or --all")
+        }
+        (None, None) => "nothing found in all namespaces: `annalist records` lists all".to_owned(),
+    });
     output::fail_if(true)
 }
 
@@ -356,10 +374,11 @@ impl Days {
 
 pub(super) async fn open(args: &OpenArgs, file: Option<&Path>) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
-    let namespace = args.scope.namespace(&store, &config).await?;
-    let none = match &namespace {
-        Some(name) => format!("nothing is open in namespace `{name}`; --all searches all"),
-        None => "nothing is open in any namespace".to_owned(),
+    let Searched { namespace, unknown } = args.scope.searched(&store, &config).await?;
+    let none = match (&unknown, &namespace) {
+        (Some(unknown), _) => format!("nothing is open: {unknown}"),
+        (None, Some(name)) => format!("nothing is open in namespace `{name}`; --all searches all"),
+        (None, None) => "nothing is open in any namespace".to_owned(),
     };
     let filter =
         SearchFilter { namespace, open: true, oldest_first: true, ..SearchFilter::default() };
@@ -369,6 +388,7 @@ pub(super) async fn open(args: &OpenArgs, file: Option<&Path>) -> Result<()> {
     let mut hits = search(Some(&store), &request, Vec::new()).await?;
     hits.sort_by_key(|hit| (hit.at().is_none(), hit.at()));
     let rows = rows(&hits, args.shown.limit);
+    unknown.iter().filter(|_| !rows.is_empty()).for_each(|line| output::note(line));
     if args.shown.json {
         output::json(&rows)?;
     } else if hits.is_empty() {
@@ -440,17 +460,9 @@ const WORDS_COLUMN: usize = 24;
 
 fn item(row: &SearchRow<'_>, kind: &str) -> String {
     let [id, day, _, state, ..] = row.cells();
-    let state = match row.state {
-        HitState::Current | HitState::Staged => {
-            row.possibly.map(|it| format!(" ({it})")).unwrap_or_default()
-        }
-        HitState::Completed
-        | HitState::Conflicting
-        | HitState::Superseded
-        | HitState::Retracted
-        | HitState::Discarded
-        | HitState::Quarantined
-        | HitState::Note => format!(" ({state})"),
+    let state = match matches!(row.state, HitState::Current | HitState::Staged) {
+        true => row.possibly.map(|it| format!(" ({it})")).unwrap_or_default(),
+        false => format!(" ({state})"),
     };
     let edited = row.edited.then(|| "  edited by a person".to_owned());
     let place = row.path.zip(row.line).map(|(path, line)| format!("  {path}:{line}"));

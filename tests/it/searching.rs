@@ -123,12 +123,11 @@ fn a_hit_is_a_line_with_an_id_for_why_and_nothing_found_is_a_failure() {
     assert_eq!(place.run(&["why", id]).code, 0);
     let csv = place.run(&["search", "--all", "--format", "csv"]).stdout;
     assert!(csv.starts_with("\"id\",\"date\",\"kind\",\"state\",\"words\",\"claim\"\n"), "{csv}");
-    let none = place.run(&["search", "qqqqq"]);
+    let none = place.run(&["search", "qqqqq", "--all"]);
     assert_eq!((none.code, none.stdout.as_str()), (1, ""));
-    assert!(none.stderr.contains("nothing found in "), "{}", none.stderr);
-    let none = place.run(&["search", "--namespace", "none"]);
-    assert!(none.stderr.contains("annalist search WORDS --all"), "{}", none.stderr);
-    let none = place.run(&["search", "--namespace", "none", "--open"]);
+    assert!(none.stderr.starts_with("nothing found in all namespaces: "), "{}", none.stderr);
+    let namespace = hit["namespace"].as_str().unwrap();
+    let none = place.run(&["search", "qqqqq", "--namespace", namespace]);
     assert!(none.stderr.contains("fewer filters"), "{}", none.stderr);
     place.run(&["search", "what", "did", "we"]).refused(2, &["rarer"]);
     place.run(&["search", "x", "--since", "soon"]).refused(2, &["yesterday"]);
@@ -152,6 +151,30 @@ fn a_hit_is_quoted_with_the_words_of_its_claim_and_not_with_those_of_an_option()
             assert!(is_claim, "{words:?}: {fields:?}: {hit}");
         }
     }
+}
+
+#[test]
+fn nothing_found_is_one_line_and_the_current_folder_is_a_namespace() {
+    let place = Place::with_examples();
+    let none = |args: &[&str], line: &str| {
+        let told = place.run(args);
+        assert_eq!((told.stdout.as_str(), told.stderr.trim_end()), ("", line), "{args:?}");
+    };
+    let unknown = "this folder is of no known project";
+    let all = format!("nothing found: all namespaces are searched, since {unknown}");
+    none(&["search", "zeppelin"], &all);
+    none(&["search", "queue", "--namespace", "."], &format!("nothing found: {unknown}"));
+    none(&["open", "--namespace", "."], &format!("nothing is open: {unknown}"));
+    let misspelt = "no namespace `zeppelin`; nearest: ";
+    for command in [&["search", "queue"][..], &["open"]] {
+        let told = place.run(&[command, &["--namespace", "zeppelin"]].concat()).stderr;
+        assert!(told.lines().count() == 1 && told.contains(misspelt), "{told}");
+    }
+    let [sessions, cassette] =
+        ["sessions", "cassette"].map(|it| format!("{}/examples/{it}", env!("CARGO_MANIFEST_DIR")));
+    let place = Place::new();
+    place.json(&["replay", &sessions, "--cassette", &cassette, "--namespace", ".", "--json"]);
+    assert!(!list(&place.json(&["search", "queue", "--namespace", ".", "--json"])).is_empty());
 }
 
 #[test]
