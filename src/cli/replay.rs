@@ -4,8 +4,8 @@ use super::arguments::{date, limit, namespace_or_here};
 use super::model_args::{self, ModelArgs};
 use super::namespace::warn_of_twin;
 use super::output::{
-    self, BOLD, DIM, GREEN, RED, Result, YELLOW, count, counted, lasting, numbers, pairs, remark,
-    rules,
+    self, BOLD, DIM, GREEN, RED, Result, YELLOW, count, counted, in_pages, lasting, numbers, pairs,
+    remark, rules,
 };
 use super::progress::{self, OFTEN, Progress, cancelled_with_note};
 use super::settings;
@@ -64,7 +64,7 @@ pub(super) struct Args {
     /// Read, mask, slice and count; send nothing, store nothing
     #[arg(long)]
     dry_run: bool,
-    /// List the records when done
+    /// List the records of these conversations when done
     #[arg(long, conflicts_with_all = ["json", "dry_run"])]
     show: bool,
     /// Print the totals as one JSON object on stdout
@@ -132,7 +132,7 @@ pub(super) async fn run(args: Args, file: Option<&Path>) -> Result<()> {
     }
     if args.show {
         output::line("")?;
-        super::records::list_all(file).await?;
+        in_pages(super::records::list_of(&totals.sessions_read, file)).await?;
     }
     match &end {
         End::Needs(what) => output::note(&format!("{RED}stopped:{RED:#} {what}")),

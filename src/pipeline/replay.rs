@@ -296,7 +296,10 @@ impl Ending {
         }
         let closing = sessions.into_iter().map(|session| {
             let of = by_session.remove(&session.id).unwrap_or_default();
-            tally.with(|totals| totals.slices_known += session.slices_known);
+            tally.with(|totals| {
+                totals.slices_known += session.slices_known;
+                totals.sessions_read.insert(session.id);
+            });
             let (reached, ended) = (session.reached, self.session(session, of));
             async move {
                 match ended.await {

@@ -2,12 +2,14 @@
 
 use crate::adapters::metrics::Meters;
 use crate::config::Price;
-use crate::domain::{ClaimKind, Coverage, CoverageState, Finding, Severity, Skip, Usage};
+use crate::domain::{
+    ClaimKind, Coverage, CoverageState, Finding, SessionId, Severity, Skip, Usage,
+};
 use crate::privacy::Gate;
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Minimum number of empty extractions that makes a model suspect; fewer may be chance.
@@ -117,6 +119,9 @@ pub struct Totals {
     pub bytes_planned: u64,
     /// Conversations.
     pub sessions: u64,
+    /// Their ids.
+    #[serde(skip)]
+    pub sessions_read: BTreeSet<SessionId>,
     /// Conversations without a time, which `--since` left out.
     pub sessions_undated: u64,
     /// Entries of them.

@@ -30,6 +30,24 @@ fn records_are_listed_with_project_and_session_and_the_newest_first() {
 }
 
 #[test]
+fn a_replay_shows_the_records_of_what_it_read_and_of_nothing_else() {
+    let place = Place::new();
+    let root = env!("CARGO_MANIFEST_DIR");
+    let cassette = format!("{root}/examples/cassette");
+    let shown = |name: &str| {
+        let path = format!("{root}/examples/sessions/{name}");
+        let told = place.run(&["replay", &path, "--cassette", &cassette, "--show"]);
+        assert_eq!(told.code, 0, "{}", told.stderr);
+        told.stdout.split_once("\n\n").unwrap().1.to_owned()
+    };
+    let queue = shown("claude-code-queue.jsonl");
+    assert_eq!(queue, place.run(&["records"]).stdout, "a new store has nothing else");
+    let retro = shown("plain-retro.txt");
+    assert!(retro.lines().count() > 1 && !retro.contains("ledger"), "{retro}");
+    assert_eq!(shown("claude-code-queue.jsonl"), queue, "although it was read before");
+}
+
+#[test]
 fn what_is_open_is_listed_the_oldest_first_with_where_it_was_said() {
     let place = Place::with_examples();
     let open = place.json(&["open", "--all", "--json"]);

@@ -12,7 +12,7 @@ use super::arguments::{date, limit, named, note_unknown, one, prefix, session_of
 use super::output::{self, BOLD, DIM, Failure, GREEN, RED, Result, YELLOW, commas, short, shorten};
 use super::settings;
 use crate::config::namespace_name;
-use crate::domain::{ClaimKind, RecordState, Timestamp};
+use crate::domain::{ClaimKind, RecordState, SessionId, Timestamp};
 use crate::memory_card::Card;
 use crate::memory_dir::SOURCE;
 use crate::pipeline::why as lookup;
@@ -22,6 +22,7 @@ use crate::store::{RecordFilter, RecordPage, Store, StoredCard, StoredRecord};
 use clap::builder::TypedValueParser;
 use clap::{Subcommand, ValueEnum};
 use rows::print_claim;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -178,9 +179,13 @@ pub(super) async fn run(args: Args, file: Option<&Path>) -> Result<()> {
     }
 }
 
-pub(super) async fn list_all(file: Option<&Path>) -> Result<()> {
+/// Lists the records of these sessions.
+pub(super) async fn list_of(sessions: &BTreeSet<SessionId>, file: Option<&Path>) -> Result<()> {
     let (_, store) = settings::existing_store(file)?;
-    list(&store, &Filter::default(), false).await
+    let all = RecordFilter { newest_first: true, ..RecordFilter::default() };
+    let mut records = store.records(all).await?;
+    records.retain(|it| sessions.contains(&it.record.provenance.session));
+    print(&records, false)
 }
 
 async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<()> {
@@ -188,14 +193,18 @@ async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<()> {
     let is_unknown = note_unknown(store, named).await?;
     let filter = RecordFilter { newest_first: true, ..filter.read(store).await? };
     let records = store.records(filter).await?;
-    let rows: Vec<RecordRow<'_>> = records.iter().map(RecordRow::of).collect();
-    if let (true, false, Some(namespace)) = (rows.is_empty(), as_json, named) {
+    if let (true, false, Some(namespace)) = (records.is_empty(), as_json, named) {
         if !is_unknown {
             output::note(&format!("no records in namespace `{namespace}` match"));
         }
-    } else {
-        output::rows(&rows, as_json, "no records match: `annalist status` shows what was read")?;
+        return Ok(());
     }
+    print(&records, as_json)
+}
+
+fn print(records: &[StoredRecord], as_json: bool) -> Result<()> {
+    let rows: Vec<RecordRow<'_>> = records.iter().map(RecordRow::of).collect();
+    output::rows(&rows, as_json, "no records match: `annalist status` shows what was read")?;
     let quarantined = rows.iter().filter(|it| it.state == RecordState::Quarantined).count();
     if quarantined > 0 && !as_json {
         output::note(&format!(
