@@ -4,8 +4,8 @@ use super::arguments::{note_unknown, one, prefix};
 use super::memory::folder::{after_plan, before_plan, finish_forgetting};
 use super::model_args::{self, AdjudicationArgs, AskedPairs, CallUsage};
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, Result, Row, YELLOW, counted, json_row, remark, short,
-    shorten,
+    self, BOLD, DIM, Failure, GREEN, RED, Result, Row, YELLOW, counted, in_pages, json_row, remark,
+    short, shorten,
 };
 use super::settings;
 use crate::adapters::{clock, process};
@@ -170,7 +170,7 @@ pub(super) struct UndonePlan {
 pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
     if let Some(Command::Log { namespace, json }) = &args.command {
-        return log(&store, namespace.as_deref(), *json).await;
+        return in_pages(log(&store, namespace.as_deref(), *json)).await;
     }
     if let Some(id) = &args.undo {
         return undo(&consolidator(store, None), &config, id, args.json).await;
@@ -244,7 +244,7 @@ async fn consolidate(consolidator: &Consolidator, config: &Config, args: &Args) 
     match args.json {
         true => output::json(&results.iter().map(PlanRow::of).collect::<Vec<_>>())?,
         false if results.iter().any(NamespaceResult::is_something) => {
-            print(&results, args.dry_run, OutputStyle::Normal)?;
+            in_pages(async { print(&results, args.dry_run, OutputStyle::Normal) }).await?;
         }
         false => note_nothing(&consolidator.store, args.namespace.as_deref()).await?,
     }

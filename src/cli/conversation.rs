@@ -1,7 +1,9 @@
 //! `annalist conversation`: what a model sees of a conversation under a memory strategy.
 
 use super::model_args::{SummaryArgs, asked_line};
-use super::output::{self, BOLD, Failure, Result, YELLOW, count, counted, numbers, rules};
+use super::output::{
+    self, BOLD, Failure, Result, YELLOW, count, counted, in_pages, numbers, rules,
+};
 use super::session_input::{Heard, Source, StoredSession, note_private};
 use super::settings;
 use crate::config::Config;
@@ -111,7 +113,7 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     } else if args.check {
         print_account(&account, &messages)?;
     } else {
-        print(&messages)?;
+        in_pages(async { print(&messages) }).await?;
     }
     output::note(&summary(&account, &messages, left_out));
     Ok(())

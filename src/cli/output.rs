@@ -278,6 +278,11 @@ fn show_in_pager(text: &str) -> io::Result<bool> {
 
 /// Prints bytes unchanged; on a terminal, control characters are made visible.
 pub(super) fn bytes(bytes: &[u8]) -> Result<()> {
+    let text = String::from_utf8_lossy(bytes);
+    if hold(text.strip_suffix('\n').unwrap_or(&text)) { Ok(()) } else { unpaged(bytes) }
+}
+
+fn unpaged(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.is_terminal() {
         true => out.write_all(terminal::shown(&String::from_utf8_lossy(bytes)).as_bytes())?,
@@ -294,10 +299,10 @@ pub(super) fn json(value: &impl serde::Serialize) -> Result<()> {
     unbroken(&terminal::json(&serde_json::to_string_pretty(value).map_err(io::Error::from)?))
 }
 
-/// Prints a value as one line of JSON, without stripping what looks like colours.
+/// Prints a value as one line of JSON, without stripping what looks like colours, never through the pager.
 pub(super) fn json_line(value: &impl serde::Serialize) -> Result<()> {
     let text = serde_json::to_string(value).map_err(io::Error::from)?;
-    bytes(format!("{}\n", terminal::json(&text)).as_bytes())
+    unpaged(format!("{}\n", terminal::json(&text)).as_bytes())
 }
 
 pub(super) fn note(text: &str) {

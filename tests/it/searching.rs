@@ -290,7 +290,7 @@ fn a_certain_contradiction_is_named_and_moved_before_a_later_pair_that_is_left_o
 fn on_terminal(place: &Place, pager: &str, args: &str) -> [String; 2] {
     // The default pager shows nothing, and waits for nobody.
     let less = "ln -sf /bin/true less; export PATH=.:$PATH";
-    let line = format!("{less}; stty rows 5 cols 80; PAGER='{pager}' {ANNALIST} {args}");
+    let line = format!("{less}; stty rows 5 cols 80; export PAGER='{pager}'; {ANNALIST} {args}");
     let told = place.start_program(place.program("script", &["-qec", &line, "typed"])).wait();
     assert_eq!(told.code, 0, "{} {}", told.stdout, told.stderr);
     let pages = place.path("pages");
@@ -312,6 +312,39 @@ fn only_what_the_terminal_has_no_room_for_goes_through_a_pager() {
     let [shown, pages] = on_terminal(&place, "cat >pages", "search --all --limit 5");
     assert_eq!((hits(&shown), pages.lines().count()), (0, 15), "{shown}{pages}");
     assert!(pages.lines().all(|line| line.chars().count() <= 80), "{pages}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn every_command_that_may_print_much_uses_the_pager() {
+    let mut place = Place::new();
+    place.set("ANNALIST__NAMESPACE", "ours");
+    let root = env!("CARGO_MANIFEST_DIR");
+    let sessions = format!("{root}/examples/sessions");
+    let talk = format!("{sessions}/claude-code-queue.jsonl");
+    let replay = format!("replay {sessions} --cassette {root}/examples/cassette --show");
+    let of_talk = ["card", "conversation", "dialog"].map(|it| format!("{it} {talk}"));
+    let check = |command: &str| {
+        let _ = std::fs::remove_file(place.path("pages"));
+        let [shown, pages] = on_terminal(&place, "cat >pages", command);
+        assert!(pages.lines().count() >= 5, "{command}: {shown}{pages}");
+        let last = pages.lines().rfind(|line| !line.trim().is_empty()).unwrap();
+        assert!(!shown.contains(last), "{command}: {shown}");
+    };
+    check(&replay);
+    place.run(&["memory", "init"]);
+    for command in ["consolidate --dry-run", "memory sync", "records", "status", "open"] {
+        check(command);
+    }
+    of_talk.iter().for_each(|command| check(command));
+    for command in ["list", "at 2026-11-01", "search payout queue", "reflect"] {
+        check(&format!("memory {command}"));
+    }
+    ["search queue", "context"].into_iter().for_each(check);
+    for name in ["active-context", "patterns", "product-context", "progress"] {
+        place.write(&format!(".claude/memory/{name}.md"), "- untitled\n");
+    }
+    check("memory lint || true");
 }
 
 /// Vectors that know one thing: whether a text is about flaky tests.

@@ -83,8 +83,8 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
         Command::Init(args) => init(args),
         Command::Sync(args) => sync::sync(args, file).await,
         Command::Render(args) => sync::render(args, file).await,
-        Command::Lint(args) => directory::lint(args, file).await,
-        Command::Search(args) => directory::search(args, file),
+        Command::Lint(args) => in_pages(directory::lint(args, file)).await,
+        Command::Search(args) => in_pages(async { directory::search(args, file) }).await,
         Command::List(args) => in_pages(memories::list(args, file)).await,
         Command::Show(args) => in_pages(memories::show(args, file)).await,
         Command::History(args) => in_pages(memories::history(args, file)).await,
@@ -96,7 +96,7 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
         Command::Retract(args) => verdicts::one(args, |memory| Retract { memory }, file).await,
         Command::Review(args) => verdicts::review(args, file).await,
         Command::Verify(args) => memories::verify(args, file).await,
-        Command::Reflect(args) => reflect::run(args, file).await,
+        Command::Reflect(args) => in_pages(reflect::run(args, file)).await,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::adapters::memory_files::MemoryFolder;
 use crate::cli::consolidate::{self, NamespaceResult, PlanRow};
 use crate::cli::model_args::AdjudicationArgs;
 use crate::cli::output::{
-    self, DIM, Failure, GREEN, RED, Result, YELLOW, counted, json_row, shorten,
+    self, DIM, Failure, GREEN, RED, Result, YELLOW, counted, in_pages, json_row, shorten,
 };
 use crate::cli::settings;
 use crate::config::{Config, namespace_name};
@@ -289,7 +289,7 @@ pub(super) async fn render(args: &RenderArgs, file: Option<&Path>) -> Result<()>
     let kept = sync.keep(target.dry_run, None).await?;
     match target.json {
         true => output::json(&SyncReport::of(&sync.namespace, &kept))?,
-        false => sync.print(&kept, target.dry_run)?,
+        false => in_pages(async { sync.print(&kept, target.dry_run) }).await?,
     }
     Ok(())
 }
@@ -330,12 +330,16 @@ pub(super) async fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<()> {
         let plans = results.iter().map(PlanRow::of).collect();
         output::json(&SyncWithPlans { sync, plans })?;
     } else {
-        if is_something {
-            consolidate::print(&results, dry_run, sync.output_style)?;
-        }
-        if !(is_something && kept.is_empty() && kept.left.is_empty()) {
-            sync.print(&kept, dry_run && !is_something)?;
-        }
+        in_pages(async {
+            if is_something {
+                consolidate::print(&results, dry_run, sync.output_style)?;
+            }
+            match is_something && kept.is_empty() && kept.left.is_empty() {
+                true => Ok(()),
+                false => sync.print(&kept, dry_run && !is_something),
+            }
+        })
+        .await?;
     }
     consolidate::notes(&results);
     output::fail_if(failed)
