@@ -3,7 +3,9 @@
 
 use crate::consolidate::Event;
 use crate::context::{Entry, Section, fenced};
-use crate::domain::{Claim, Evidence, Memory, Session, Speaker, Timestamp, Tokens};
+use crate::domain::{
+    Claim, Evidence, Memory, Session, Speaker, Timestamp, Tokens, estimate_tokens,
+};
 use crate::memory_dir::source_tag;
 use crate::pipeline::{HitState, MemoryChange, SearchHit};
 use crate::privacy::{Gate, Redacted};
@@ -12,7 +14,7 @@ use crate::store::AuditEntry;
 use crate::text::truncate;
 
 /// Maximum length of an answer.
-pub(super) const TOKENS_MAX: Tokens = 2_000;
+const TOKENS_MAX: Tokens = 2_000;
 /// Maximum letters of a hit's claim and of its quote.
 const CLAIM_LETTERS: usize = 160;
 const WORDS_LETTERS: usize = 240;
@@ -50,7 +52,7 @@ impl<'g> Answer<'g> {
 
     /// Returns the fenced answer; empty if it has no lines.
     pub(super) fn fenced(&self, name: &'static str) -> Redacted {
-        fenced(name, &self.sections, TOKENS_MAX, self.gate)
+        bounded(|tokens| fenced(name, &self.sections, tokens, self.gate))
     }
 
     pub(super) fn hit(&mut self, hit: &SearchHit, query: &Query) {
@@ -111,6 +113,21 @@ impl<'g> Answer<'g> {
             format!(": {stage}, {state}; record {record}, said {}", day(*at))
         });
         self.line(&format!("- {at} {deed}{rule}{}", became.unwrap_or_default()));
+    }
+}
+
+/// Makes a text of at most [`TOKENS_MAX`] tokens. Budgets count four letters of any script as a token, so scripts that
+/// take more tokens get a smaller budget.
+pub(super) fn bounded(make: impl Fn(Tokens) -> Redacted) -> Redacted {
+    let mut budget = TOKENS_MAX;
+    // Terminates because each budget is smaller than the last, and nothing fits into none.
+    loop {
+        let text = make(budget);
+        let tokens = estimate_tokens(text.as_str());
+        if tokens <= TOKENS_MAX {
+            return text;
+        }
+        budget = budget * TOKENS_MAX / tokens;
     }
 }
 
@@ -197,4 +214,24 @@ fn one_line(text: &str, letters: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let head = truncate::words_within(&line, letters);
     if head.len() == line.len() { line } else { format!("{head}…") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_in_any_script_is_within_the_bound_and_fills_most_of_it() {
+        let gate = Gate::new(&[]);
+        for line in
+            ["- the queue moves to Postgres: “it must survive”", "- 队列迁移到数据库", "- очередь"]
+        {
+            let mut answer = Answer::new(&gate);
+            (0..2_000).for_each(|n| answer.line(&format!("{line} {n}")));
+            let text = answer.fenced("search");
+            let tokens = estimate_tokens(text.as_str());
+            assert!((TOKENS_MAX * 8 / 10..=TOKENS_MAX).contains(&tokens), "{tokens}: {line}");
+            assert!(text.as_str().contains(" omitted]"), "{line}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ mod tools;
 
 use super::state::{Caller, Project};
 use crate::adapters::memory_files::MemoryFolder;
-use crate::context::Budget;
+use crate::context::{Budget, assemble, material};
 use crate::pipeline::{
     AgentNote, DirectoryNotes, Embedder, HitState, ProjectDirectory, SearchHit, SearchRequest, Why,
     hit_of_memory, memory_history, search, stage_note, tag_or_id, why, with_marks,
@@ -18,7 +18,7 @@ use crate::store::{
 };
 use crate::text::phrase::commas;
 use crate::text::truncate;
-use answers::{Answer, TOKENS_MAX, short};
+use answers::{Answer, bounded, short};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, Implementation, JsonObject, ListResourceTemplatesResult,
@@ -232,9 +232,12 @@ impl Server {
         let query = arguments.query.as_deref().filter(|words| !words.trim().is_empty());
         let mut text = Redacted::default();
         if let Some(folder) = self.directory()? {
-            let budget = Budget::of_tokens(TOKENS_MAX);
-            let block = ProjectDirectory::new(folder).block(query, &budget, &self.project.gate);
-            text = block.map_err(unreadable)?.text;
+            let directory = ProjectDirectory::new(folder);
+            let shown = directory.read(query.is_some()).map_err(unreadable)?;
+            let gate = &self.project.gate;
+            let material = material(&shown.files, query, gate);
+            let block = |tokens| assemble(&material, &Budget::of_tokens(tokens), gate);
+            text = bounded(|tokens| block(tokens).text);
         }
         let nothing = "nothing to show: the project has no memory directory, or it is empty";
         Ok(self.or_nothing(text, nothing))
