@@ -5,7 +5,7 @@ use super::place::{ANNALIST, Place, read};
 use super::stub::{Answer, Ask, Stub};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of fields, which every record has.
 const FIELDS: [&str; 11] = [
@@ -101,8 +101,20 @@ fn filters_leave_out_what_does_not_fit() {
         let path = all[0]["path"].as_str().unwrap();
         assert!(some(&["--path", path]).iter().any(|hit| hit["path"] == path));
         assert_eq!(some(&["--path", "no/such_file%"]), [] as [Value; 0]);
-        assert!(some(&["--failed"]).iter().all(|hit| hit["kind"] == "attempt"));
-        assert!(some(&["--open"]).iter().all(|hit| hit["kind"] != "decision"));
+        let those = |fits: &dyn Fn(&Value) -> bool| -> BTreeSet<&str> {
+            let hits = list(&all).iter().filter(|hit| fits(hit));
+            hits.map(|hit| hit["id"].as_str().unwrap()).collect()
+        };
+        let is_asked = |hit: &Value| hit["kind"] == "request" || hit["kind"] == "discussion";
+        for (filter, expected) in [
+            ("--failed", those(&|hit| hit["succeeded"] == false)),
+            ("--open", those(&|hit| hit["state"] == "staged" && is_asked(hit))),
+        ] {
+            let hits = some(&[filter]);
+            let found: BTreeSet<&str> =
+                hits.iter().map(|hit| hit["id"].as_str().unwrap()).collect();
+            assert!(!expected.is_empty() && found == expected, "{filter}: {found:?} {expected:?}");
+        }
         assert_eq!(some(&["--since", "2999-01-01"]), [] as [Value; 0]);
         let day = &list(&all).iter().find_map(|hit| hit["at"].as_str()).unwrap()[..10];
         assert!(!some(&["--since", day, "--until", day]).is_empty());
