@@ -45,8 +45,11 @@ pub(super) async fn show(
         let Progress { at, of, text } = progress();
         match &bar {
             Some(bar) => {
-                bar.set_length(of.max(1));
-                bar.set_position(at);
+                // Draws nothing, because the bar ticks by itself; what follows draws all of it.
+                bar.update(|state| {
+                    state.set_len(of.max(1));
+                    state.set_pos(at);
+                });
                 bar.set_message(terminal::shown(&text));
             }
             None if shown.as_ref() != Some(&text) => {
@@ -64,6 +67,7 @@ fn bar(style: &'static str, prefix: String) -> ProgressBar {
         bar.set_style(style.progress_chars("━━─"));
     }
     bar.set_prefix(terminal::shown(&prefix));
+    bar.enable_steady_tick(TICK);
     bar
 }
 
