@@ -12,8 +12,12 @@ use crate::store::{CopyBuilder, StoreResult, StoredCopy};
 use crate::transcripts::{self, DetectError, RawEntry, RawSession, TranscriptItem, nothing_read};
 use std::fmt::Display;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::mem;
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
 
 /// Finds the files of `paths`; notes problems in `tally`.
 pub(crate) fn found(paths: &[PathBuf], tally: &Tally) -> Vec<Candidate> {
@@ -65,7 +69,7 @@ impl<S: SliceSink> Reader<'_, S> {
 
     fn input(
         &mut self,
-        mut input: impl Read + Seek,
+        mut input: impl Read + Seek + Send,
         file: &Candidate,
         path: &str,
     ) -> io::Result<ControlFlow<()>> {
@@ -103,7 +107,7 @@ impl<S: SliceSink> Reader<'_, S> {
         let mut current = Current::new(self, file, path, format);
         let input = Counted { input, tally: current.reader.tally, read: 0 };
         let mut is_empty = true;
-        transcripts::read(format, input, &mut |item| {
+        read_ahead(format, input, |item| {
             is_empty &= !matches!(item, TranscriptItem::Entry(_));
             current.take(item)
         })?;
@@ -140,7 +144,7 @@ pub(crate) enum Bytes<'a> {
 
 impl<'a> Bytes<'a> {
     /// Opens the bytes at their beginning; `path` is their file, if they are on disk.
-    pub(crate) fn open(self, path: &Path) -> io::Result<Box<dyn Input + 'a>> {
+    pub(crate) fn open(self, path: &Path) -> io::Result<Box<dyn Input + Send + 'a>> {
         Ok(match self {
             Bytes::OnDisk => open(path)?,
             Bytes::AtHand(bytes) => Box::new(Cursor::new(bytes)),
@@ -161,6 +165,39 @@ fn holds_several(format: Format, mut input: impl Read + Seek) -> io::Result<bool
     })?;
     input.rewind()?;
     Ok(sessions > 1)
+}
+
+/// Parses `input` on a thread of its own while `take` handles the items in order, and stops when `take` does.
+fn read_ahead(
+    format: Format,
+    input: impl Read + Seek + Send,
+    take: impl FnMut(TranscriptItem) -> ControlFlow<()>,
+) -> io::Result<()> {
+    /// Maximum number of batches that wait for `take`.
+    const AHEAD_MAX: usize = 2;
+    const BATCH_ITEMS_MAX: usize = 64;
+    const BATCH_TEXT_MAX: usize = 64 * 1024;
+    let (sender, batches) = mpsc::sync_channel::<Vec<TranscriptItem>>(AHEAD_MAX);
+    thread::scope(|scope| {
+        let parsing = scope.spawn(move || {
+            let (mut batch, mut text) = (Vec::new(), 0);
+            let read = transcripts::read(format, input, &mut |item| {
+                text += if let TranscriptItem::Entry(entry) = &item { entry.text.len() } else { 0 };
+                batch.push(item);
+                if batch.len() < BATCH_ITEMS_MAX && text < BATCH_TEXT_MAX {
+                    return ControlFlow::Continue(());
+                }
+                text = 0;
+                let sent = sender.send(mem::take(&mut batch));
+                if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            // After a stop, nobody receives the rest.
+            let _ = sender.send(batch);
+            read
+        });
+        let _ = batches.into_iter().flatten().try_for_each(take);
+        parsing.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
 }
 
 /// Counts the bytes read, for progress reports. Seeking restarts the count.
