@@ -36,6 +36,10 @@ pub(super) struct RecordReader<'a> {
     unanswered: Vec<(String, String)>,
     /// Form (`true` if newer) and hash of the last text event: some clients write both forms.
     last_event: Option<(bool, u64)>,
+    /// Description of the review that runs. If a person wrote the reviewer's prompt, it is that prompt.
+    review: Option<String>,
+    /// True if the next text, unless a prompt comes first, repeats a review.
+    is_review_told: bool,
 }
 
 /// True if a line has no entries.
@@ -72,7 +76,10 @@ impl<'a> RecordReader<'a> {
         };
         match envelope.kind.get() {
             "event_msg" => match payload.item.0.take_if(|_| payload.kind.is("item_completed")) {
-                Some(item) => self.event(&frame, item.of_item(), true),
+                Some(item) => {
+                    let item = Payload { thread_id: payload.thread_id, ..item.of_item() };
+                    self.event(&frame, item, true);
+                }
                 None => self.event(&frame, payload, false),
             },
             "response_item" => self.item(&frame, payload),
@@ -108,6 +115,10 @@ impl<'a> RecordReader<'a> {
             }
         }
         match kind {
+            "user_message" if self.is_reviewers(&payload) => {
+                let text = clean(Cow::Borrowed(payload.message.get()));
+                self.emit_words(frame.entry(Speaker::Client, EntryKind::Prompt, text));
+            }
             "user_message" => self.prompt(frame, payload),
             // Otherwise it is in a message, too.
             "plan" if !self.index.events => {}
@@ -117,11 +128,13 @@ impl<'a> RecordReader<'a> {
             "turn_aborted" => self.aborted(frame, payload.reason.some().unwrap_or("unknown")),
             "entered_review_mode" => {
                 let text = format!("[review began] {}", payload.user_facing_hint.get());
+                self.review = Some(payload.user_facing_hint.get().to_owned());
                 self.emit_words(frame.notice(text.trim()));
             }
             "exited_review_mode" => {
                 let text = payload.review_output.map(|review| tools::review(review.get()));
                 let text = text.unwrap_or_default();
+                (self.review, self.is_review_told) = (None, !text.trim().is_empty());
                 self.emit_words(frame.entry(Speaker::Assistant, EntryKind::Text, text));
             }
             "error" | "stream_error" => {
@@ -139,6 +152,13 @@ impl<'a> RecordReader<'a> {
             }
             _ => self.unread(frame, kind, &payload),
         }
+    }
+
+    /// True for the prompt of a reviewer that the client wrote: the reviewer has a thread of its own.
+    fn is_reviewers(&self, payload: &Payload<'_>) -> bool {
+        let is_own = payload.thread_id.some().is_none_or(|it| it == self.index.session.native_id);
+        let review = self.review.as_deref().filter(|_| !is_own);
+        review.is_some_and(|hint| hint.trim() != payload.message.get().trim())
     }
 
     /// Reads a prompt from the event stream.
@@ -167,6 +187,7 @@ impl<'a> RecordReader<'a> {
         // An event repeats it.
         let repeated = (words.starts_with(TURN_ABORTED) && self.index.aborted)
             || (words.starts_with(USER_ACTION) && self.index.reviewed);
+        self.is_review_told &= repeated;
         push_piece(&mut words, pictures, "\n");
         let person = speaker == Speaker::Person;
         let mut entry = frame.entry(speaker, kind, words);
@@ -289,10 +310,13 @@ impl<'a> RecordReader<'a> {
 
     /// Emits assistant text, or the summary that the assistant wrote for a compaction.
     fn says(&mut self, frame: &RawEntry, text: &str) {
-        let entry = match self.is_summary(text) {
+        let mut entry = match self.is_summary(text) {
             true => summary(frame, text),
             false => frame.entry(Speaker::Assistant, EntryKind::Text, text),
         };
+        if std::mem::take(&mut self.is_review_told) {
+            entry.skip = entry.skip.or(Some(Skip::Copied));
+        }
         self.emit_words(entry);
     }
 

@@ -47,6 +47,8 @@ pub(super) struct AnyPayload<'a, C> {
     pub(super) source: Value,
     pub(super) forked_from_id: Str<'a>,
     pub(super) parent_thread_id: Str<'a>,
+    /// Thread of a completed item.
+    pub(super) thread_id: Str<'a>,
     pub(super) subagent_history_start_ordinal: Int,
     pub(super) thread_name: Str<'a>,
     pub(super) role: Str<'a>,

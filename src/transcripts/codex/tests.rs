@@ -309,6 +309,77 @@ fn a_review_is_told_once() {
 }
 
 #[test]
+fn a_review_of_completed_items_is_told_once_and_its_prompt_is_the_clients() {
+    let item = |thread: &str, item: &str| {
+        format!(
+            r#"{{"type":"event_msg","payload":{{"type":"item_completed","thread_id":"{thread}","item":{item}}}}}"#
+        )
+    };
+    let asked = |hint: &str, prompt: &str| {
+        let begun =
+            format!(r#"{{"type":"EnteredReviewMode","id":"r","user_facing_hint":"{hint}"}}"#);
+        let asked = format!(
+            r#"{{"type":"UserMessage","id":"u","content":[{{"type":"text","text":"{prompt}"}}]}}"#
+        );
+        [item("s", &begun), item("reviewer", &asked)].join("\n")
+    };
+    let said = |text: &str| {
+        let said = format!(
+            r#"{{"type":"AgentMessage","id":"a","content":[{{"type":"Text","text":"{text}"}}]}}"#
+        );
+        let message = format!(
+            r#"{{"type":"response_item","payload":{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"{text}"}}]}}}}"#
+        );
+        [message, item("s", &said)].join("\n")
+    };
+    let review = r#"{"type":"ExitedReviewMode","id":"x","review_output":{"findings":[{"title":"Leak","body":"It leaks."}],"overall_explanation":"Noted."}}"#;
+    let ask = |thread: &str| {
+        item(
+            thread,
+            r#"{"type":"UserMessage","id":"v","content":[{"type":"text","text":"fix it"}]}"#,
+        )
+    };
+    let lines = [
+        HEAD.to_owned(),
+        asked("current changes", "Review the current changes."),
+        item("s", review),
+        said("Noted.\\n\\nReview comment:\\n\\n- Leak"),
+        ask("s"),
+        said("Fixed."),
+        asked("look for leaks", "look for leaks"),
+        item("s", r#"{"type":"ExitedReviewMode","id":"x","review_output":null}"#),
+        said("Review was interrupted."),
+        ask("another"),
+    ];
+    check(
+        &lines.join("\n"),
+        "
+        = s
+        2: client notice: [review began] current changes
+        3: client prompt: Review the current changes.
+        4: assistant text: Noted.⏎⏎Leak⏎It leaks.
+        6: assistant text: Noted.⏎⏎Review comment:⏎⏎- Leak (copied from elsewhere)
+        7: person prompt: fix it
+        9: assistant text: Fixed.
+        10: client notice: [review began] look for leaks
+        11: person prompt: look for leaks
+        14: assistant text: Review was interrupted.
+        15: person prompt: fix it",
+    );
+    // A client that does not repeat the review.
+    let lines = [HEAD.to_owned(), ask("s"), item("s", review), ask("s"), said("Fixed.")];
+    check(
+        &lines.join("\n"),
+        "
+        = s
+        2: person prompt: fix it
+        3: assistant text: Noted.⏎⏎Leak⏎It leaks.
+        4: person prompt: fix it
+        6: assistant text: Fixed.",
+    );
+}
+
+#[test]
 fn summaries_are_skipped_and_histories_never_read() {
     check(
         &format!(
