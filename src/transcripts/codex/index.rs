@@ -36,6 +36,7 @@ pub(super) struct Index {
     pub(super) ends: NameMap<CallEnd>,
     /// Hashes of the ids of calls with an output.
     pub(super) answered: NameSet,
+    pub(super) last_line: u32,
     /// True if reviews end in an event.
     pub(super) reviewed: bool,
     /// True if interruptions have an event.
@@ -68,6 +69,7 @@ impl Indexer {
         mut head: Head<'_>,
         text: &str,
     ) {
+        self.index.last_line = line;
         self.digest.get_or_insert_with(|| Digest::of(&["codex", text]).to_string());
         let at = envelope.timestamp.some().and_then(Timestamp::parse);
         let kind = envelope.kind.get();

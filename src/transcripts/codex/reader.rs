@@ -196,6 +196,10 @@ impl<'a> RecordReader<'a> {
             return self.emit_words(summary(frame, text));
         }
         if injected && person && kind != EntryKind::Command {
+            if frame.line == self.index.last_line {
+                // The event by which it is known as a prompt may not be written yet.
+                return;
+            }
             entry.speaker = Speaker::Client;
             entry.kind = EntryKind::Injected;
             entry.skip = entry.skip.or(Some(Skip::Injected));

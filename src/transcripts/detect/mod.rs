@@ -64,6 +64,9 @@ pub fn detect(head: &[u8], file_name: Option<&str>) -> Result<Format, DetectErro
     let detector = Detector { file_name };
     let detected = match text.as_bytes().first() {
         None => return Err(DetectError::Empty),
+        Some(b'[') if plain::role_line(text.lines().next().unwrap_or_default()).is_some() => {
+            prose(text)
+        }
         Some(b'{' | b'[') => detector.json(text),
         Some(_) if is_mostly_objects(text) => detector.votes(text),
         Some(_) => prose(text),
