@@ -5,6 +5,7 @@ use super::raw::{RawEntry, TranscriptItem};
 use super::testing::{items, samples, show_item};
 use super::{DetectError, detect};
 use crate::domain::{Branch, EntryKind, Format, Outcome, Severity, Skip};
+use crate::testing::shared;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -228,50 +229,46 @@ fn clients_have_their_sizes() {
         ("swe-agent/pydicom-1458-gpt4.traj", [1, 12, 12, 12, 3]),
         ("otel-genai/semconv-1.40-example-attributes.json", [3, 5, 2, 2, 0]),
     ];
-    check_sizes(&SIZES, "");
-}
-
-#[test]
-fn files_of_real_clients_have_their_sizes() {
-    const SIZES: [(&str, [usize; 5]); 8] = [
-        ("gemini-cli/0.61.0-plain/session-2026-11-22T11-03-93d073a6.jsonl", [1, 5, 5, 5, 1]),
-        ("qwen-code/0.15.10/8cf6a1c1-0106-433e-8e55-5749c26d5565.jsonl", [1, 5, 5, 5, 1]),
-        (
-            "pi/0.73.1/2026-11-22T11-18-10-502Z_01a202fa-5742-7442-a32b-362968f085d5.jsonl",
-            [1, 5, 5, 5, 2],
-        ),
-        ("opencode/1.18.33/export.json", [2, 7, 6, 6, 1]),
-        ("opencode/1.18.33/run-format-json.jsonl", [0, 1, 0, 0, 0]),
-        (
-            "codex/0.169.0-exec-code-mode-failing-test/rollout-2026-11-22T11-16-03-01a202f8-67da-7103-a104-2a28330af0eb.jsonl",
-            [1, 5, 5, 5, 1],
-        ),
-        (
-            "codex/0.169.0-exec-resume-plain-tools/rollout-2026-11-22T10-55-47-01a202e5-d841-7383-af44-f44de3355c50.jsonl",
-            [2, 7, 6, 6, 1],
-        ),
-        (
-            "codex/0.169.0-exec-subagent-parent/rollout-2026-11-22T11-16-28-01a202f8-ca4e-7d80-97c7-7da48463e5f9.jsonl",
-            [1, 2, 1, 1, 0],
-        ),
-    ];
-    check_sizes(&SIZES, "../real-clients/transcripts/");
-}
-
-#[track_caller]
-fn check_sizes(expected: &[(&str, [usize; 5])], folder: &str) {
-    let Some(root) = samples() else { return };
-    if !root.join(folder).exists() {
+    if samples().is_none() {
         return;
     }
     let mut wrong = Vec::new();
-    for (path, expected) in expected {
-        let got = sizes(&format!("{folder}{path}"));
-        if got != *expected {
+    for (path, expected) in SIZES {
+        let got = sizes(path);
+        if got != expected {
             wrong.push(format!("{path}: {got:?}, expected {expected:?}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Speaker, kind, outcome and exit code of an entry; `~` marks one that is skipped.
+fn role(entry: &RawEntry) -> String {
+    let outcome = entry.outcome.map(|it| format!(".{}", it.name())).unwrap_or_default();
+    let code = entry.exit_code.map(|code| format!(".{code}")).unwrap_or_default();
+    let skip = if entry.skip.is_some() { "~" } else { "" };
+    format!("{}.{}{outcome}{code}{skip}", entry.speaker.name(), entry.kind.name())
+}
+
+#[test]
+fn transcripts_of_real_clients_are_read_entry_by_entry() {
+    let Some(root) = shared("real-clients/transcripts") else { return };
+    let list = concat!(env!("CARGO_MANIFEST_DIR"), "/src/transcripts/real-clients.txt");
+    let expected = fs::read_to_string(list).unwrap();
+    let mut got = String::new();
+    for path in expected.lines().filter_map(|line| line.split(' ').next()) {
+        let bytes = fs::read(root.join(path)).unwrap();
+        got += path;
+        for item in items(detect(&bytes, None).unwrap(), &bytes) {
+            match &item {
+                TranscriptItem::Session(_) => {}
+                TranscriptItem::Entry(entry) => got += &format!(" {}", role(entry)),
+                TranscriptItem::Finding(_) => got += &format!(" {}", show_item(&item)),
+            }
+        }
+        got += "\n";
+    }
+    assert_eq!(got, expected);
 }
 
 #[test]
