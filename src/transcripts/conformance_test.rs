@@ -217,3 +217,14 @@ fn an_unknown_kind_of_record_is_a_finding_and_costs_nothing_else() {
         assert!(page(&after).contains(rule), "{}: {}", path.display(), page(&after));
     }
 }
+
+#[test]
+fn the_documented_example_is_the_code() {
+    let read = |path| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let (page, code) = (read("docs/readers.md"), read("src/transcripts/cursor/mod.rs"));
+    let (_, example) = page.split_once("```rust\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    for part in example.split_inclusive("\n\n").map(str::trim_end) {
+        assert!(code.contains(part), "not in the code: {part}");
+    }
+}

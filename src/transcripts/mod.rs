@@ -77,8 +77,8 @@ use serde_json::Value;
 use std::io::{self, Read, Seek};
 
 /// Clients recognised by the fields of their records, in the order of detection. A new client is a
-/// folder with a [`Client`], and one entry here.
-const CLIENTS: [&Client; 10] = [
+/// folder with a [`Client`], its `mod`, an entry here and a [`Format`].
+const CLIENTS: &[&Client] = &[
     &gemini::CLIENT,
     &qwen::CLIENT,
     &pi::CLIENT,
@@ -105,8 +105,9 @@ fn client_with(
 type Recognise = fn(&Value) -> bool;
 type ReadFile = fn(&mut dyn Input, &mut Sink<'_>) -> io::Result<()>;
 
-/// Readers of the other formats, in the order of detection.
-const READERS: [(Format, Recognise, ReadFile); 9] = [
+/// Readers of the other formats, in the order of detection. A table of record kinds does not fit them: two passes over
+/// streams that repeat each other, trees, text without records.
+const READERS: &[(Format, Recognise, ReadFile)] = &[
     (Format::Slice, slice_doc::is_slice, slice_doc::read),
     (Format::Codex, codex::is_record, codex::read),
     (Format::ClaudeCode, claude::is_record, claude::read),
