@@ -6,7 +6,7 @@ use super::arguments::{
 };
 use super::memory::folder::{DirArgs, left_out, project_directory};
 use super::model_args::embedder;
-use super::output::{self, BOLD, DIM, Failure, Result, count};
+use super::output::{self, BOLD, DIM, Failure, Result, count, counted};
 use super::settings;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::config::{Config, namespace_name};
@@ -14,12 +14,12 @@ use crate::domain::{ClaimKind, Format, Timestamp};
 use crate::memory_dir::inline;
 use crate::pipeline::{
     DayHits, DirectoryNotes, HitState, Namespaces, SearchHit, SearchRequest, project_namespace,
-    search, search_days,
+    search, search_days, undated_left_out,
 };
 use crate::privacy::Gate;
 use crate::rows::{SearchRow, outcome};
 use crate::search::Query;
-use crate::store::{SearchFilter, Store};
+use crate::store::{SearchFilter, Store, Undated};
 use clap::ValueEnum;
 use std::path::Path;
 
@@ -72,6 +72,9 @@ pub(super) struct Args {
     /// Only what was said on this date or earlier
     #[arg(long, value_name = "DATE", value_parser = date_end)]
     until: Option<Timestamp>,
+    /// With --since or --until, also records without a time
+    #[arg(long)]
+    undated: bool,
     /// Only what names this file in its claim or quotes, or comes from this transcript; `annalist why FILE:LINE` also
     /// knows the files that tools wrote
     #[arg(long, value_name = "PATH")]
@@ -187,6 +190,7 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
         client,
         since,
         until,
+        undated: if args.undated { Undated::Included } else { Undated::LeftOut },
         path,
         open,
         failed,
@@ -228,6 +232,7 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     if is_more {
         output::note(&format!("the best {} only: --limit N lists more", rows.len()));
     }
+    note_undated(store.as_ref(), &request).await?;
     if !rows.is_empty() {
         return Ok(());
     }
@@ -242,6 +247,16 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
         (None, None) => "nothing found in all namespaces: `annalist records` lists all".to_owned(),
     });
     output::fail_if(true)
+}
+
+async fn note_undated(store: Option<&Store>, request: &SearchRequest) -> Result<()> {
+    let Some(store) = store else { return Ok(()) };
+    let left_out = undated_left_out(store, request).await?;
+    if left_out > 0 {
+        let records = counted(left_out, "record");
+        output::note(&format!("{records} without a time left out: --undated lists them too"));
+    }
+    Ok(())
 }
 
 /// Path as transcripts name it: without a leading `./`, and without the project's folder.

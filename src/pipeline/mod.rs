@@ -56,7 +56,7 @@ pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use review::{Question, pair_questions, pairs, questions, undecided};
 pub(crate) use searching::{
     DayHits, Embedder, HitState, SearchHit, SearchRequest, hit_of_memory, marked, search,
-    search_days, with_marks,
+    search_days, undated_left_out, with_marks,
 };
 pub(crate) use summarising::{Summarised, Summariser};
 pub use tally::Tally;

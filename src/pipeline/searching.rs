@@ -6,7 +6,9 @@ use crate::memory_dir::{label_number, marks, past_end, source_of, source_tag, su
 use crate::pipeline::dir_sync::folders_of;
 use crate::pipeline::lookup::{LookupError, memory_named, record_tag};
 use crate::search::{Frequencies, Query, Ranking};
-use crate::store::{MemoryPairs, NearText, PrefixLookup, SearchFilter, Store, StoreResult};
+use crate::store::{
+    MemoryPairs, NearText, PrefixLookup, SearchFilter, Store, StoreResult, Undated,
+};
 use crate::text::phrase::count;
 pub(crate) use embedding::Embedder;
 use hit::{HitSource, QueryVector};
@@ -47,7 +49,8 @@ pub(crate) async fn search_days(
 ) -> StoreResult<DayHits> {
     let (since, until) = (Some(*span.start()), Some(*span.end()));
     // Undated records match by the time at which they were read, not by when they were said.
-    let filter = SearchFilter { namespace, since, until, undated: true, ..SearchFilter::default() };
+    let undated = Undated::ByReading;
+    let filter = SearchFilter { namespace, since, until, undated, ..SearchFilter::default() };
     let request = SearchRequest { filter, limit, ..SearchRequest::default() };
     let mut hits = search(Some(store), &request, Vec::new()).await?;
     // Notes of agents are discarded by rule.
@@ -63,6 +66,21 @@ pub(crate) async fn search_days(
         more => Some(format!("{} undated conversations are not shown", count(more))),
     };
     Ok(DayHits { hits, undated })
+}
+
+/// Returns the number of records that only the time range of a request leaves out, since they have no time; counts at
+/// most [`CANDIDATES_BY_STATE_MAX`].
+pub(crate) async fn undated_left_out(store: &Store, request: &SearchRequest) -> StoreResult<u64> {
+    let SearchFilter { since, until, undated, .. } = request.filter;
+    if since.or(until).is_none() || undated != Undated::LeftOut {
+        return Ok(0);
+    }
+    let filter = SearchFilter { undated: Undated::Only, ..request.filter.clone() };
+    let keys = Query::of(&request.words).keys();
+    let found = store.candidates(keys, filter, CANDIDATES_BY_STATE_MAX).await?;
+    let records = found.records.into_iter();
+    let hits = records.map(|(record, memory)| SearchHit::of_record(record, memory));
+    Ok(hits.filter(|hit| hit.is_wanted(request)).count() as u64)
 }
 
 /// Searches the store, if there is one, and `notes`; the best first.

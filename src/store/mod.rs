@@ -59,7 +59,7 @@ pub use record::RecordFilter;
 pub(crate) use record::{RecordPage, RecordSources, StoredRecord};
 pub use run::Run;
 pub(crate) use run::{BillLine, KnownRun, RunFailure, Spent, StoredRun};
-pub(crate) use search::SearchFilter;
+pub(crate) use search::{SearchFilter, Undated};
 pub use session::{ConversationState, SessionProgress};
 pub(crate) use session::{SessionSpan, SessionWithSpan, StoredCard};
 pub use staging::Staging;

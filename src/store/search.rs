@@ -17,6 +17,18 @@ const MATCHES_PER_CANDIDATE: u64 = 100;
 /// Number of texts migrated in one transaction.
 const ENTERED_AT_ONCE: u32 = 500;
 
+/// Match of records without a time in a search with a time range.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Undated {
+    #[default]
+    LeftOut,
+    /// By the time at which they were read.
+    ByReading,
+    Included,
+    /// Nothing else matches.
+    Only,
+}
+
 /// Search filter; absent criteria match everything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SearchFilter {
@@ -31,8 +43,8 @@ pub(crate) struct SearchFilter {
     pub until: Option<Timestamp>,
     /// Records that mention this path, or whose session is in this file.
     pub path: Option<String>,
-    /// Records without a time match by the time at which they were read.
-    pub undated: bool,
+    /// Match of records without a time, if there is a time range.
+    pub undated: Undated,
     /// Open requests, questions and failures only.
     pub open: bool,
     /// Without words, the oldest instead of the newest.
@@ -325,8 +337,12 @@ pub(super) fn records(
     limit: u32,
 ) -> Result<Vec<(i64, Option<Memory>, StoredRecord)>> {
     let at = match filter.undated {
-        true => "coalesce(c.at, s.started_at, r.finished_at)",
-        false => "coalesce(c.at, s.started_at)",
+        Undated::LeftOut => "coalesce(c.at, s.started_at)",
+        Undated::ByReading => "coalesce(c.at, s.started_at, r.finished_at)",
+        Undated::Included => "coalesce(c.at, s.started_at, ?5, ?6)",
+        Undated::Only => {
+            "CASE WHEN coalesce(c.at, s.started_at) IS NULL THEN coalesce(?5, ?6, c.at) END"
+        }
     };
     let Lookup { from, condition, score, keys, is_of_all } = lookup;
     // Finds records of a time range by the index on their time.

@@ -119,7 +119,17 @@ fn filters_leave_out_what_does_not_fit() {
         let day = &list(&all).iter().find_map(|hit| hit["at"].as_str()).unwrap()[..10];
         assert!(!some(&["--since", day, "--until", day]).is_empty());
         assert!(list(&all).iter().any(|hit| hit["at"].is_null()));
-        assert!(some(&["--since", "2000-01-01"]).iter().all(|hit| hit["at"].is_string()));
+        let since = ["search", "--all", "--since", "2000-01-01", "--limit", "99", "--json"];
+        let told = place.run(&since);
+        assert!(list(&told.json()).iter().all(|hit| hit["at"].is_string()));
+        let undated = list(&all).iter().filter(|hit| hit["at"].is_null()).count();
+        let note = format!("{undated} records without a time left out: --undated lists them too");
+        assert!(told.stderr.contains(&note), "{}", told.stderr);
+        let told = place.run(&[&since[..], &["--undated"]].concat());
+        assert_eq!(list(&told.json()).len(), list(&all).len(), "{}", told.stderr);
+        assert!(!told.stderr.contains("without a time"), "{}", told.stderr);
+        let of_none = some(&["--until", "1999-01-01", "--undated"]);
+        assert_eq!(of_none.len(), undated);
     }
 }
 
