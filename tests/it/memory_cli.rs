@@ -676,6 +676,10 @@ fn the_directory_of_a_project_is_named_by_it_and_shows_its_namespace() {
 fn a_sync_for_a_session_is_noted_for_its_hooks() {
     let mut place = begun();
     place.set("XDG_STATE_HOME", &place.path("state").display().to_string());
+    let told = place.run(&[&SYNC[..], &["--session", "a1-b2"]].concat());
+    told.refused(2, &["no session begins with `a1-b2`"]);
+    assert!(!place.path("state/annalist/hooks/a1-b2.synced").exists());
+    place.write("state/annalist/hooks/a1-b2.json", "{}");
     place.json(&[&SYNC[..], &["--session", "a1-b2"]].concat());
     let noted = place.path("state/annalist/hooks/a1-b2.synced");
     assert!(String::from_utf8(read(&noted)).unwrap().starts_with("20"));

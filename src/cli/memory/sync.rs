@@ -4,6 +4,7 @@ use super::folder::{DirArgs, became, dir_sync_of, failure, finish_forgetting, na
 use crate::adapters::clock;
 use crate::adapters::hook_folder::HookFolder;
 use crate::adapters::memory_files::MemoryFolder;
+use crate::cli::arguments::session;
 use crate::cli::consolidate::{self, NamespaceResult, PlanRow};
 use crate::cli::model_args::AdjudicationArgs;
 use crate::cli::output::{
@@ -298,6 +299,12 @@ pub(super) async fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<()> {
     let Target { dry_run, json, .. } = args.target;
     let sync = DirectorySync::open(&args.target, file).await?;
     let hooks = args.session.as_deref().map(hook_folder).transpose()?;
+    if let Some((hooks, id)) = hooks.as_ref().zip(args.session.as_ref())
+        // Hooks ask for a sync before the store has the session.
+        && !hooks.state(id).is_ok_and(|state| state.is_some())
+    {
+        session(&sync.dir_sync.store, id).await?;
+    }
     let judge = args.adjudication.adjudicator(&sync.config, &sync.dir_sync.store, dry_run).await?;
     let consolidator = consolidate::consolidator(sync.dir_sync.store.clone(), judge);
     let mut edits = Vec::new();
