@@ -148,6 +148,20 @@ fn a_drain_takes_in_a_watched_folder_as_it_is() {
     place.is_whole(3);
 }
 
+#[test]
+fn files_of_clients_that_are_not_read_are_named_and_counted_in_a_watched_folder() {
+    let stub = Stub::good();
+    let place = Place::with_worker(stub.url());
+    place.write("talks/s.jsonl", claude(0..1));
+    for name in ["talks/k.jsonl", "talks/deep/l.jsonl"] {
+        place.write(name, "{\"type\":\"metadata\",\"protocol_version\":1}\n");
+    }
+    let output = place.run(&["worker", "--drain", "--watch", "talks"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(output.stderr.contains("not read: 2 files of Kimi CLI"), "{}", output.stderr);
+    place.is_whole(1);
+}
+
 #[cfg(not(feature = "nats"))]
 #[test]
 fn a_program_without_nats_says_how_to_build_it() {
