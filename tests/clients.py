@@ -7,10 +7,11 @@ For each client, in a project of its own with an empty home: its transcript is r
 the entries that the script makes, by speaker and kind, a worker extracts it, and its next session starts with what was
 decided. Not checked: the texts and times of entries, those of the client itself, and the speakers of aider and
 mini-swe-agent, which do not follow the script. Then each starts a session in the project in which
-Claude Code decided something. Clients are those in the folder ANNALIST_CLIENTS; --install puts them there (npm, pip).
+Claude Code decided something. Hooks are timed from the start of `annalist hook` to its end. Clients are those in the folder ANNALIST_CLIENTS; --install puts them there (npm, pip).
 The scripted model is ../shared/mockagent/mock.py, or ANNALIST_MOCKAGENT. Prints a table for docs/clients.md.
 """
-import collections, glob, http.server, json, os, re, runpy, shutil, sqlite3, subprocess, sys, tempfile, threading, time
+import collections, glob, http.server, json, os, re, runpy, shutil, sqlite3, statistics, subprocess, sys, tempfile, threading
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MOCK = os.environ.get("ANNALIST_MOCKAGENT", os.path.join(ROOT, "../shared/mockagent/mock.py"))
@@ -30,6 +31,16 @@ BLOCK = "ADR-001: a plain file `roof.lock`"
 URL = f"http://127.0.0.1:{MODEL}"
 # Of what the model says to it: mini-swe-agent keeps no answer without a call of a tool, and the model knows no tool of Cline.
 SAID = {"mini": (TASK, FAILURE), "cline": (QUESTION, ANSWER)}
+
+# Stands in front of annalist while a client runs, and logs how long hooks take, in microseconds.
+TIMER = """#!/bin/bash
+[ "$1" = hook ] || exec "%s" "$@"
+begun=$EPOCHREALTIME
+"%s" "$@"; code=$?
+ended=$EPOCHREALTIME
+echo "$2 $((${ended/./} - ${begun/./}))" >> "$HOME/hooks.log"
+exit $code
+"""
 
 # They do not follow the script: it has other answers for aider, and mini-swe-agent asks until its limit of steps.
 UNSCRIPTED = ["aider", "mini"]
@@ -175,7 +186,9 @@ class Place:
         """Runs a session, and returns what the model was sent during it."""
         before = os.path.getsize(REQUESTS)
         words = ["--command", *prompt[1:].split()] if client == "opencode" and prompt[0] == "/" else [prompt]
-        done = subprocess.run([*CLIENTS[client][1], *words], cwd=self.project, env=self.env(client), text=True,
+        env = self.env(client)
+        env["PATH"] = f"{WORK}/timed:{env['PATH']}"
+        done = subprocess.run([*CLIENTS[client][1], *words], cwd=self.project, env=env, text=True,
                               capture_output=True, stdin=subprocess.DEVNULL, timeout=240)
         if done.returncode:
             print(f"{client}: exit {done.returncode}\n{done.stdout[-800:]}{done.stderr[-800:]}", file=sys.stderr)
@@ -243,6 +256,13 @@ def has_entries(place, client, task, count):
     return is_so
 
 
+def hook_times(client):
+    """Median and maximum of all hooks that the client ran."""
+    logs = glob.glob(f"{WORK}/**/home-{client}/hooks.log", recursive=True)
+    times = [int(line.split()[1]) / 1000 for path in logs for line in open(path)]
+    return f"{statistics.median(times):.0f}, {max(times):.0f} ms of {len(times)}" if times else mark(False)
+
+
 def mark(is_so):
     return "yes" if is_so else "NO"
 
@@ -271,7 +291,7 @@ def check(place, client, other):
     row.append(mark(words in place.annalist(client, "records", "list", "--json")))
     place.annalist(client, "memory", "sync")
     if flag is None:
-        return row + ["no hooks"] * 2 + [""] * 2
+        return row + ["no hooks"] * 2 + [""] * 3
     for there in [place, other]:
         if there is not place:
             there.annalist(client, "init", flag, "--yes")
@@ -281,7 +301,7 @@ def check(place, client, other):
     bare = Place(os.path.dirname(place.project), "bare", memory=False)
     bare.annalist(client, "init", flag, "--yes")
     row.append(mark(SEARCH in bare.said(client, "/memory-search lock")) if client in COMMANDS else "none")
-    return row
+    return row + [hook_times(client)]
 
 
 def main():
@@ -308,6 +328,10 @@ def main():
     WORK = tempfile.mkdtemp()
     REQUESTS = WORK + "/requests.jsonl"
     open(REQUESTS, "w").close()
+    os.mkdir(WORK + "/timed")
+    with open(WORK + "/timed/annalist", "w") as out:
+        out.write(TIMER % (ANNALIST, ANNALIST))
+    os.chmod(WORK + "/timed/annalist", 0o755)
     mock = subprocess.Popen([sys.executable, MOCK, str(MODEL)], env={**os.environ, "MOCK_LOG": REQUESTS})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", EXTRACTOR), Extractor)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -318,8 +342,8 @@ def main():
         if "claude" in wanted:
             check(first, "claude", first)
         print("| client | version | transcript | hooks fill the queue | a worker extracts it | the next session starts "
-              "with it | and one after Claude Code's | sub-agents | `/memory-search` |\n"
-              "|---|---|---|---|---|---|---|---|---|", flush=True)
+              "with it | and one after Claude Code's | sub-agents | `/memory-search` | hooks: median, maximum |\n"
+              "|---|---|---|---|---|---|---|---|---|---|", flush=True)
         for client in wanted:
             row = check(Place(WORK, client), client, first)
             failed |= "NO" in row
