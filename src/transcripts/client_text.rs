@@ -220,6 +220,8 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
     } else if split_heading(&own).is_some() {
         out.push(ClientText::new(Speaker::Tool, EntryKind::ToolResult, own.trim()));
     } else if !own.trim().is_empty() {
+        // Blank lines behind a block of the client are the client's.
+        let own = own.trim_start_matches(|it| !injected.is_empty() && matches!(it, '\r' | '\n'));
         out.push(ClientText::new(Speaker::Person, EntryKind::Prompt, own));
     }
     if !injected.trim().is_empty() {
@@ -552,6 +554,13 @@ mod tests {
     }
 
     #[test]
+    fn blank_lines_between_context_and_a_prompt_are_the_clients() {
+        let expected = "person prompt:   why?\nclient injected: ADR-1";
+        check("<hook_context>ADR-1</hook_context>\n\n  why?", expected);
+        check("\n  why?", "person prompt: \n  why?");
+    }
+
+    #[test]
     fn wrappers_are_taken_off() {
         check(
             "<task>\nfix it\n</task>\n\n<environment_details>\ncwd\n</environment_details>",
@@ -668,7 +677,7 @@ mod tests {
         );
         check(
             "<explicit_instructions type=\"x\">b</explicit_instructions>\nfix it<user_info>a</user_info>",
-            "person prompt: \nfix it\nclient injected: a\nb",
+            "person prompt: fix it\nclient injected: a\nb",
         );
         let quoted =
             "what does <explicit_instructions type=\"x\">Use tabs.</explicit_instructions> do?";
