@@ -10,7 +10,7 @@ use crate::config::namespace_name;
 use crate::domain::{Change, Format, RecordId, Session, SessionId};
 use crate::pipeline::{
     Consolidator, ErasureProof, ForgetPlan, ForgetResult, ForgetTarget, Forgotten, PUBLISHED_IN,
-    check_meant,
+    becomes, check_meant,
 };
 use crate::store::{Directory, Erased, Erasure, Store, TagKind};
 use schemars::JsonSchema;
@@ -64,6 +64,8 @@ pub(super) struct ForgetPreview<'a> {
     sessions: &'a [SessionId],
     records: &'a [RecordId],
     memories: &'a [Change],
+    /// False if memory is too large for a preview of what follows for memories that rest on other records.
+    complete: bool,
 }
 
 /// Objects that were erased, and the search for their words, as JSON.
@@ -85,7 +87,7 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
         return Ok(());
     }
     let (namespace, what) = found?;
-    let found = consolidator.plan_forgetting(&namespace, &what).await?;
+    let found = consolidator.preview_forgetting(&namespace, &what).await?;
     let is_nothing = found.is_empty();
     let store = &consolidator.store;
     if is_nothing
@@ -106,7 +108,7 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
         return Ok(());
     }
     let directories = directories(&consolidator.store, &config)?;
-    match directories.forget(&consolidator, &found, &what).await? {
+    match directories.forget(&consolidator, &namespace, &what).await? {
         Forgotten::Done(ForgetResult { erased, proof, synced }) => {
             note_files(&directories, &synced)?;
             print(&erased, &proof, args.json)?;
@@ -182,24 +184,30 @@ async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, Forge
 fn preview(found: &ForgetPlan, as_json: bool) -> Result<()> {
     let Erasure { sessions, records, changes, .. } = &found.erasure;
     if as_json {
-        let ForgetPlan { namespace, erasable, .. } = found;
-        let memories = changes;
-        return output::json(&ForgetPreview { namespace, erasable, sessions, records, memories });
+        let ForgetPlan { namespace, erasable, is_whole: complete, .. } = found;
+        let (memories, complete) = (changes, *complete);
+        return output::json(&ForgetPreview {
+            namespace,
+            erasable,
+            sessions,
+            records,
+            memories,
+            complete,
+        });
     }
     let what = found.erasable.in_words("session");
     output::line(&format!("{BOLD}{}{BOLD:#}: {what} would be erased", found.namespace))?;
-    for Change { memory, before, after } in changes.iter().take(LISTED_MAX) {
-        let becomes = match (before, after) {
-            (_, None) => "is erased",
-            (Some(before), Some(after)) if before.state != after.state => "is active again",
-            (_, Some(_)) => "is rebuilt",
-        };
+    for change in changes.iter().take(LISTED_MAX) {
+        let (Change { memory, before, after }, becomes) = (change, becomes(change));
         let words = after.as_ref().or(before.as_ref()).map_or("", |it| it.claim.headline());
         output::line(&format!("  {DIM}{} {becomes}:{DIM:#} {words}", short(memory)))?;
     }
     if let Some(more) = changes.len().checked_sub(LISTED_MAX).filter(|more| *more > 0) {
         let more = counted(more as u64, "memory");
         output::line(&format!("  {DIM}{more} not shown: --json lists them{DIM:#}"))?;
+    }
+    if !found.is_whole {
+        output::note("memory is large: what follows for memories on other records is not shown");
     }
     output::note("dry run: nothing was erased");
     Ok(())

@@ -2,8 +2,10 @@
 //! a plan changes memory and synced after it, and what people wrote there.
 
 use super::Consolidator;
-use super::dir_sync::{DirSync, SyncError, SyncReport, dir_of, directory_of, stamps_of};
-use super::forgetting::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten};
+use super::dir_sync::{
+    DirSync, SyncError, SyncReport, dir_of, directory_of, disk_error, stamps_of,
+};
+use super::forgetting::{ErasedSources, ErasureProof, ForgetPlan, ForgetTarget, Forgotten};
 use super::lookup::{LookupError, memory_named};
 use super::namespace::Namespaces;
 use super::searching::Note;
@@ -13,11 +15,11 @@ use crate::config::Config;
 use crate::context::{Block, Budget, assemble, material, shown_files};
 use crate::domain::{Change, Plan};
 use crate::memory_dir::{
-    CONFIG, Document, Files, Kind, MemoryConfig, Readable, readable, source_tags,
+    CONFIG, Document, Files, Kind, MemoryConfig, Readable, SOURCE, readable, source_tags, tags_in,
 };
 use crate::privacy::Gate;
 use crate::store::{Directory, Erased, PrefixLookup, Store, StoreResult};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::Path;
 
@@ -80,28 +82,25 @@ impl Directories {
     pub(crate) async fn forget(
         &self,
         consolidator: &Consolidator,
-        found: &ForgetPlan,
+        namespace: &str,
         target: &ForgetTarget,
     ) -> Result<Forgotten<ForgetResult>, SyncError> {
-        let namespace = &found.namespace;
         self.leave_to_other_stores(namespace).await?;
-        let (erased, passages) = match consolidator.forget(namespace, target).await? {
-            Forgotten::Done(done) => done,
-            Forgotten::Busy => return Ok(Forgotten::Busy),
-            Forgotten::Moved(ids) => return Ok(Forgotten::Moved(ids)),
-        };
+        let ErasedSources { erased, changes, passages } =
+            match consolidator.forget(namespace, target).await? {
+                Forgotten::Done(done) => done,
+                Forgotten::Busy => return Ok(Forgotten::Busy),
+                Forgotten::Moved(ids) => return Ok(Forgotten::Moved(ids)),
+            };
         for folder in self.folders(namespace).await? {
-            let renamed = self.dir_sync.rename_records(&folder, &retitled(found));
+            let renamed = self.dir_sync.rename_records(&folder, &retitled(&changes));
             renamed.map_err(|error| inside(&folder, error))?;
         }
         let synced = self.renew(namespace).await?;
         self.dir_sync.drop_absent(namespace).await?;
         let mut files = Vec::new();
         for SyncedDirectory { folder, .. } in &synced {
-            let read = folder.read().map_err(|cause| SyncError::Disk {
-                path: folder.path().display().to_string(),
-                cause,
-            })?;
+            let read = folder.read().map_err(|cause| disk_error(folder, cause))?;
             let named = |(path, text)| (self.shown(folder, path), text);
             files.extend(read.files.into_iter().map(named));
             // A published block repeats decisions.
@@ -125,6 +124,23 @@ impl Directories {
             self.dir_sync.drop_absent(namespace).await?;
         }
         Ok(self.dir_sync.store.scrub().await?)
+    }
+
+    /// Files of the directories that show a memory that `found` would erase or change, by path.
+    pub(crate) async fn files_with(&self, found: &ForgetPlan) -> Result<Vec<String>, SyncError> {
+        let changes = found.erasure.changes.iter();
+        let ids: BTreeSet<String> = changes.map(|it| format!("{SOURCE}{}", it.memory)).collect();
+        // A tag is the beginning of an id.
+        let is_any = |tag: &str| {
+            ids.range(tag.to_owned()..).next().is_some_and(|first| first.starts_with(tag))
+        };
+        let mut paths = Vec::new();
+        for folder in self.folders(&found.namespace).await? {
+            let read = folder.read().map_err(|cause| disk_error(&folder, cause))?;
+            let own = read.files.into_iter().filter(|(_, text)| tags_in(text).any(is_any));
+            paths.extend(own.map(|(path, _)| self.shown(&folder, path)));
+        }
+        Ok(paths)
     }
 
     /// The entries that people wrote in the project's directory.
@@ -217,9 +233,9 @@ fn inside(folder: &MemoryFolder, error: SyncError) -> SyncError {
 }
 
 /// New titles of decisions whose title changes, by tag; record files are named after the title.
-fn retitled(found: &ForgetPlan) -> BTreeMap<String, String> {
+fn retitled(changes: &[Change]) -> BTreeMap<String, String> {
     let both = |it: &Change| it.before.clone().zip(it.after.clone());
-    let retitled = found.erasure.changes.iter().filter_map(both);
+    let retitled = changes.iter().filter_map(both);
     let retitled =
         retitled.filter(|(before, after)| before.claim.headline() != after.claim.headline());
     // Where ids share a prefix, the real tag has more digits, and the file keeps its name until the next rename.
@@ -269,8 +285,7 @@ impl DirectoryNotes {
         if let Some(store) = store {
             stamps = stamps_of(store, &dir).await?;
         }
-        let read = folder.read_but(&stamps);
-        let read = read.map_err(|cause| SyncError::Disk { path: dir.clone(), cause })?;
+        let read = folder.read_but(&stamps).map_err(|cause| disk_error(folder, cause))?;
         if let Some(store) = store {
             rendered = Some(store.rendered_but(&dir, read.known).await?);
         }

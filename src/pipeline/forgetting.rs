@@ -1,8 +1,9 @@
 //! Forgets by source: erases everything derived from a session or a record, then proves that no words are left.
 
+use super::blocking;
 use super::consolidating::Consolidator;
 use crate::consolidate::forget;
-use crate::domain::{MemoryId, Record, RecordId, RecordState, SessionId};
+use crate::domain::{Change, MemoryId, MemoryMap, Plan, Record, RecordId, RecordState, SessionId};
 use crate::memory_dir::record_tag;
 use crate::store::{
     Erased, Erasure, PrefixLookup, RecordFilter, StoreResult, StoredText, place_in_words,
@@ -20,6 +21,9 @@ const PASSAGE_LETTERS_MAX: usize = 120;
 const PASSAGES_MAX: usize = 50_000;
 /// Entries per read.
 const PAGE_ENTRIES: u32 = 1_000;
+
+/// Maximum total size of a namespace's plans that a preview reads, in bytes.
+const PREVIEW_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Minimum length of an id prefix, because forgetting cannot be undone.
 const ID_LETTERS_MIN: usize = 4;
@@ -49,14 +53,45 @@ pub(crate) struct ForgetPlan {
     pub erasure: Erasure,
     /// Numbers of what would be erased.
     pub erasable: Erased,
-    /// Passages of the erased text, to search for afterwards.
-    passages: BTreeSet<String>,
+    /// True if the changes include what follows for memories that do not rest on the records themselves.
+    pub is_whole: bool,
 }
 
 impl ForgetPlan {
     pub(crate) fn is_empty(&self) -> bool {
         self.erasure.sessions.is_empty() && self.erasure.records.is_empty()
     }
+}
+
+/// Sessions and records of a [`ForgetTarget`], and passages of their text, to search for once they are erased.
+#[derive(Default)]
+struct Sources {
+    sessions: Vec<SessionId>,
+    records: BTreeSet<RecordId>,
+    passages: BTreeSet<String>,
+}
+
+impl Sources {
+    fn add(&mut self, record: &Record) {
+        collect_record_passages(record, &mut self.passages);
+        // Retrospectives rephrase records but cite their tags.
+        self.passages.insert(record_tag(record.id));
+        self.records.insert(record.id);
+    }
+
+    fn erasure(self, state: &MemoryMap, plans: &[Plan]) -> Erasure {
+        let forgotten = forget(&self.records, state, plans);
+        let (changes, plans) = (forgotten.changes, forgotten.plans);
+        let records = self.records.into_iter().collect();
+        Erasure { sessions: self.sessions, records, changes, plans }
+    }
+}
+
+/// What was erased, before the search for it.
+pub(super) struct ErasedSources {
+    pub(super) erased: Erased,
+    pub(super) changes: Vec<Change>,
+    pub(super) passages: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -84,62 +119,73 @@ pub(crate) struct ErasureProof {
 }
 
 impl Consolidator {
-    /// Finds everything derived from `target` in `namespace`; changes nothing.
-    pub(crate) async fn plan_forgetting(
+    /// Finds everything that [`Consolidator::forget`] would erase; changes nothing. With many plans, only memories that
+    /// rest on the records, their successors and predecessors.
+    pub(crate) async fn preview_forgetting(
         &self,
         namespace: &str,
         target: &ForgetTarget,
     ) -> StoreResult<ForgetPlan> {
         let store = &self.store;
-        let sessions = match target {
-            ForgetTarget::Session(session) => vec![*session],
-            ForgetTarget::Record(_) => Vec::new(),
-            ForgetTarget::Namespace => store.sessions_of(namespace).await?,
+        let sources = self.sources(namespace, target).await?;
+        let is_whole = store.plan_bytes(namespace).await? <= PREVIEW_BYTES_MAX;
+        let erasure = match is_whole {
+            true => self.erasure(namespace, sources).await?,
+            false => {
+                let near = store.memories_near(sources.records.clone()).await?;
+                sources.erasure(&near, &[])
+            }
         };
-        let (mut records, mut passages) = (BTreeSet::new(), BTreeSet::new());
-        for session in &sessions {
-            self.note_entries(*session, &mut passages).await?;
+        let erasable = store.count_erasable(erasure.clone()).await?;
+        Ok(ForgetPlan { namespace: namespace.to_owned(), erasure, erasable, is_whole })
+    }
+
+    async fn sources(&self, namespace: &str, target: &ForgetTarget) -> StoreResult<Sources> {
+        let store = &self.store;
+        let mut sources = Sources::default();
+        match target {
+            ForgetTarget::Session(session) => sources.sessions.push(*session),
+            ForgetTarget::Namespace => sources.sessions = store.sessions_of(namespace).await?,
+            ForgetTarget::Record(record) => {
+                if let PrefixLookup::One(page) = store.record(record.0.into()).await? {
+                    sources.add(&page.stored.record);
+                }
+            }
+        }
+        for session in sources.sessions.clone() {
             let filter = RecordFilter {
                 session: Some(session.0.into()),
                 states: RecordState::ALL.to_vec(),
                 ..RecordFilter::default()
             };
-            for stored in store.records(filter).await? {
-                collect_record_passages(&stored.record, &mut passages);
-                records.insert(stored.record.id);
-            }
+            store.records(filter).await?.iter().for_each(|it| sources.add(&it.record));
         }
-        if let ForgetTarget::Record(record) = target {
-            if let PrefixLookup::One(page) = store.record(record.0.into()).await? {
-                collect_record_passages(&page.stored.record, &mut passages);
-            }
-            records.insert(*record);
-        }
-        // Retrospectives rephrase records but cite their tags.
-        passages.extend(records.iter().map(|record: &RecordId| record_tag(*record)));
-        let state = store.memories(Some(namespace)).await?;
-        let forgotten = forget(&records, &state, &self.standing_plans(namespace).await?);
-        let records: Vec<RecordId> = records.into_iter().collect();
-        let (changes, plans, namespace) =
-            (forgotten.changes, forgotten.plans, namespace.to_owned());
-        let erasure = Erasure { sessions, records, changes, plans };
-        let erasable = store.count_erasable(erasure.clone()).await?;
-        Ok(ForgetPlan { namespace, erasure, erasable, passages })
+        Ok(sources)
     }
 
-    /// Erases `target`; returns passages of the erased text. The caller then syncs the directories of the namespace and
-    /// calls [`Consolidator::prove`].
-    pub(crate) async fn forget(
+    async fn erasure(&self, namespace: &str, sources: Sources) -> StoreResult<Erasure> {
+        let state = self.store.memories(Some(namespace)).await?;
+        let plans = self.standing_plans(namespace).await?;
+        Ok(blocking(move || sources.erasure(&state, &plans)).await)
+    }
+
+    /// Erases `target`. The caller then syncs the directories of the namespace and calls [`Consolidator::prove`].
+    pub(super) async fn forget(
         &self,
         namespace: &str,
         target: &ForgetTarget,
-    ) -> StoreResult<Forgotten<(Erased, BTreeSet<String>)>> {
+    ) -> StoreResult<Forgotten<ErasedSources>> {
         let Some(held) = self.hold(namespace).await? else { return Ok(Forgotten::Busy) };
         let erased = async {
-            let found = self.plan_forgetting(namespace, target).await?;
-            let erased = self.store.erase(&held.lease, found.erasure, (self.clock)()).await?;
-            Ok(match erased {
-                Ok(erased) => Forgotten::Done((erased, found.passages)),
+            let mut sources = self.sources(namespace, target).await?;
+            for session in sources.sessions.clone() {
+                self.note_entries(session, &mut sources.passages).await?;
+            }
+            let passages = std::mem::take(&mut sources.passages);
+            let erasure = self.erasure(namespace, sources).await?;
+            let changes = erasure.changes.clone();
+            Ok(match self.store.erase(&held.lease, erasure, (self.clock)()).await? {
+                Ok(erased) => Forgotten::Done(ErasedSources { erased, changes, passages }),
                 Err(moved) => Forgotten::Moved(moved),
             })
         };
@@ -212,6 +258,15 @@ impl ErasureProof {
         if is_left {
             *self.left.entry(place).or_default() += 1;
         }
+    }
+}
+
+/// Consequence for a memory, in words.
+pub(crate) fn becomes(change: &Change) -> &'static str {
+    match (&change.before, &change.after) {
+        (_, None) => "is erased",
+        (Some(before), Some(after)) if before.state != after.state => "is active again",
+        (_, Some(_)) => "is rebuilt",
     }
 }
 

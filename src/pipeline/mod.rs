@@ -39,7 +39,9 @@ pub(crate) use directories::{
 };
 pub(crate) use extractor::{ModelSource, trial};
 pub(crate) use feed::Feed;
-pub(crate) use forgetting::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten, check_meant};
+pub(crate) use forgetting::{
+    ErasureProof, ForgetPlan, ForgetTarget, Forgotten, becomes, check_meant,
+};
 pub(crate) use import::answers_schema_file;
 pub(crate) use ingest::{
     EnqueueOptions, Enqueuer, Gather, IntakeReport, IntakeSource, SessionIntake,

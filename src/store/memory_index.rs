@@ -3,7 +3,7 @@
 
 use super::{Db, Insert, Result, Store, StoreErrorKind, StoreResult, Value, json, search, values};
 use crate::consolidate::{Index, Numbers, Posting, Postings, SearchKeys, entered_keys};
-use crate::domain::{Change, Digest, Memory, MemoryId, RecordId, Timestamp};
+use crate::domain::{Change, Digest, Memory, MemoryId, MemoryMap, RecordId, Timestamp};
 use crate::memory_dir::section;
 use foldhash::HashMap;
 use std::collections::BTreeSet;
@@ -37,13 +37,36 @@ impl Store {
         self.read("reading memories", read).await
     }
 
+    /// Returns the memories that rest on any of `records`, with their successors and the memories that they superseded.
+    pub(crate) async fn memories_near(
+        &self,
+        records: BTreeSet<RecordId>,
+    ) -> StoreResult<MemoryMap> {
+        let read = move |from: &mut Db| {
+            let (mut near, mut seen) = (MemoryMap::new(), BTreeSet::new());
+            for record in &records {
+                let mut next: Option<Memory> = from.first(MEMORY_ON, values![&record.0])?;
+                while let Some(memory) = next.filter(|it| seen.insert(it.id)) {
+                    next = memory.superseded_by.map(|by| find(from, by)).transpose()?.flatten();
+                    let sql = "SELECT body FROM memories WHERE successor = ?1";
+                    let replaced: Vec<Memory> = from.all(sql, values![&memory.id.0])?;
+                    near.extend(replaced.into_iter().map(|it| (it.id, it)));
+                    near.insert(memory.id, memory);
+                }
+            }
+            Ok(near)
+        };
+        self.read("reading the memories of records", read).await
+    }
+
     /// Returns the memory that rests on a record, if any.
     pub(crate) async fn memory_on(&self, record: RecordId) -> StoreResult<Option<Memory>> {
-        let sql = "SELECT m.body FROM dispositions d JOIN memories m ON m.id = d.memory
-            WHERE d.record = ?1 AND d.withdrawn_no IS NULL AND d.undone_no IS NULL";
-        self.first("looking for the memory of a record", sql, values![&record.0]).await
+        self.first("looking for the memory of a record", MEMORY_ON, values![&record.0]).await
     }
 }
+
+const MEMORY_ON: &str = "SELECT m.body FROM dispositions d JOIN memories m ON m.id = d.memory
+    WHERE d.record = ?1 AND d.withdrawn_no IS NULL AND d.undone_no IS NULL";
 
 pub(super) fn find(db: &mut Db, id: MemoryId) -> Result<Option<Memory>> {
     db.first("SELECT body FROM memories WHERE id = ?1", values![&id.0])

@@ -1,6 +1,7 @@
 //! What is forgotten is gone: from the tables, from the file's bytes, and from what rested on it.
 
 use super::input::claude;
+use super::judging::{BY_RULE, all, judge, opposed};
 use super::place::{Place, count};
 use super::stub::{Answer, Stub};
 use serde_json::Value;
@@ -87,6 +88,39 @@ fn a_preview_counts_what_the_erasure_erases() {
     let numbers = ["entries", "runs", "records", "answers", "jobs", "memories_gone"];
     assert!(numbers.iter().all(|it| count(&dry, &format!("/erasable/{it}")) > 0), "{dry}");
     assert!(told.contains("1 session, 8 entries, 4 records, "), "{told}");
+}
+
+#[test]
+fn a_preview_of_a_large_memory_names_what_goes_without_its_plans() {
+    let stub = judge(|_| all(&[]));
+    let place = opposed(&stub);
+    place.json(&BY_RULE);
+    let id = |chosen: &str| {
+        let all = place.json(&["memory", "list", "--json"]);
+        let found = all.as_array().unwrap().iter().find(|it| it["claim"]["chosen"] == chosen);
+        found.unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    let [old, new] = ["Redis", "Postgres"].map(id);
+    assert_eq!(place.run(&["memory", "supersede", &old, &new]).code, 0);
+    let records = place.json(&["records", "--json"]);
+    let is_new = |it: &&Value| it["claim"]["chosen"] == "Postgres";
+    let session = records.as_array().unwrap().iter().find(is_new).unwrap()["session"].clone();
+    let forget =
+        |last| place.json(&["forget", "--session", session.as_str().unwrap(), last, "--json"]);
+    let whole = forget("--dry-run");
+    // A plan may be followed by blanks.
+    place.sql().execute("UPDATE plans SET body = body || printf('%5000000s', '')", []).unwrap();
+    let large = forget("--dry-run");
+    assert_eq!([&whole["complete"], &large["complete"]], [true, false]);
+    let states = |it: &Value| -> Vec<(Value, Value)> {
+        let changes = it["memories"].as_array().unwrap().iter();
+        changes.map(|it| (it["memory"].clone(), it["after"]["state"].clone())).collect()
+    };
+    let mut expected = vec![(Value::from(old), "active".into()), (new.into(), Value::Null)];
+    expected.sort_by_key(|(id, _)| id.to_string());
+    assert_eq!([states(&whole), states(&large)], [expected.clone(), expected]);
+    let done = forget("--yes");
+    assert_eq!([&whole["erasable"], &large["erasable"]], [&done["erased"]; 2]);
 }
 
 #[test]

@@ -587,7 +587,7 @@ fn read(folder: &MemoryFolder) -> Result<DirectoryRead, SyncError> {
     folder.read().map_err(|cause| disk_error(folder, cause))
 }
 
-fn disk_error(folder: &MemoryFolder, cause: io::Error) -> SyncError {
+pub(super) fn disk_error(folder: &MemoryFolder, cause: io::Error) -> SyncError {
     SyncError::Disk { path: dir_of(folder), cause }
 }
 

@@ -4,70 +4,72 @@ use super::access::Posted;
 use super::shell::{Page, PageError, Result, Visit, one, parsed};
 use super::views::cut;
 use crate::domain::Change;
-use crate::pipeline::{ForgetResult, ForgetTarget, Forgotten, check_meant};
+use crate::pipeline::{ForgetResult, ForgetTarget, Forgotten, becomes, check_meant};
+use crate::store::Erasure;
 use crate::text::phrase::{count, counted};
 use axum::response::Response;
 use minijinja::{Value, context};
 
 const LISTED_MAX: usize = 100;
 
-struct Wanted {
-    namespace: String,
-    target: ForgetTarget,
-    /// Target as a query parameter and form field.
-    field: Value,
-}
-
-impl Wanted {
-    async fn of<'a>(page: &Page, get: impl Fn(&str) -> Option<&'a str>) -> Result<Wanted> {
-        let field = |name: &str, value: String| context! { name, value };
-        if let Some(id) = get("session") {
+/// Conversation or record that a request names, and its namespace.
+async fn wanted<'a>(
+    page: &Page,
+    get: impl Fn(&str) -> Option<&'a str>,
+) -> Result<(String, ForgetTarget)> {
+    let expected = "a conversation or a record";
+    match (get("session"), get("record")) {
+        (Some(id), _) => {
             let session = one(page.store.session_named(id).await?, "session")?;
             check_meant(id, session.native_id.as_str()).map_err(PageError::bad)?;
-            let field = field("session", session.id.to_string());
-            let target = ForgetTarget::Session(session.id);
-            return Ok(Wanted { namespace: session.namespace, target, field });
+            Ok((session.namespace, ForgetTarget::Session(session.id)))
         }
-        let expected = "a conversation or a record";
-        if let Some(id) = get("record") {
+        (None, Some(id)) => {
             let found = page.store.record(parsed(id, expected)?).await?;
             let record = one(found, "record")?.stored.record;
             check_meant(id, &record.id.to_string()).map_err(PageError::bad)?;
-            let field = field("record", record.id.to_string());
-            let target = ForgetTarget::Record(record.id);
-            return Ok(Wanted { namespace: record.provenance.namespace, target, field });
+            Ok((record.provenance.namespace, ForgetTarget::Record(record.id)))
         }
-        let none = || PageError::bad(format!("expected the id of {expected}"));
-        let namespace = get("namespace").ok_or_else(none)?.to_owned();
-        let field = field("namespace", namespace.clone());
-        Ok(Wanted { namespace, target: ForgetTarget::Namespace, field })
+        (None, None) => Err(PageError::bad(format!("expected the id of {expected}"))),
     }
 }
 
 pub(super) async fn preview(visit: Visit) -> Result<Response> {
-    let Wanted { namespace, target, field } =
-        Wanted::of(&visit.page, |name| visit.get(name)).await?;
-    let found = visit.page.consolidator.plan_forgetting(&namespace, &target).await?;
-    let changes = &found.erasure.changes;
+    let (namespace, target) = wanted(&visit.page, |name| visit.get(name)).await?;
+    let Page { store, consolidator, directories, .. } = &*visit.page;
+    let found = consolidator.preview_forgetting(&namespace, &target).await?;
+    let files = directories.files_with(&found).await?;
+    let Erasure { records, changes, .. } = &found.erasure;
+    let named = records.iter().copied().take(LISTED_MAX).collect();
+    let named = store.records_of(named).await?.into_iter();
+    let named = named.map(|it| context! { words => cut(it.claim.headline()) });
+    let paths = files.iter().map(|it| context! { words => it });
     let view = context! {
-        target => field,
+        session => found.erasure.sessions.first().map(ToString::to_string),
+        record => records.first().map(ToString::to_string),
         namespace,
         erasable => found.erasable.in_words("conversation"),
-        is_nothing => found.is_empty(),
-        changes => changes.iter().take(LISTED_MAX).map(change_view).collect::<Value>(),
-        more => changes.len().saturating_sub(LISTED_MAX),
+        is_whole => found.is_whole,
+        is_remembered => !changes.is_empty(),
+        lists => [
+            listed("Records", records.len(), named),
+            listed("Memories", changes.len(), changes.iter().map(change_view)),
+            listed("Files of the directory that show them", files.len(), paths),
+        ],
     };
     visit.render("Forget", include_str!("templates/forget.html"), view)
 }
 
+/// The first of `all` items of a list, and the number of the others.
+fn listed(title: &str, all: usize, items: impl Iterator<Item = Value>) -> Value {
+    let lines: Value = items.take(LISTED_MAX).collect();
+    context! { title, lines, more => all.saturating_sub(LISTED_MAX) }
+}
+
 fn change_view(change: &Change) -> Value {
-    let becomes = match (&change.before, &change.after) {
-        (_, None) => "is erased",
-        (Some(before), Some(after)) if before.state != after.state => "is active again",
-        (_, Some(_)) => "is rebuilt from the remaining records",
-    };
     let memory = change.after.as_ref().or(change.before.as_ref());
-    context! { becomes, words => memory.map_or(String::new(), |it| cut(it.claim.headline())) }
+    let words = memory.map_or(String::new(), |it| cut(it.claim.headline()));
+    context! { becomes => becomes(change), words }
 }
 
 pub(super) async fn forget(visit: Visit, posted: Posted) -> Result<Response> {
@@ -76,10 +78,9 @@ pub(super) async fn forget(visit: Visit, posted: Posted) -> Result<Response> {
     }
     let page = &posted.page;
     let get = |name: &str| Some(posted.field(name)).filter(|it| !it.is_empty());
-    let Wanted { namespace, target, .. } = Wanted::of(page, get).await?;
-    let found = page.consolidator.plan_forgetting(&namespace, &target).await?;
-    let (erased, proof) = match page.directories.forget(&page.consolidator, &found, &target).await?
-    {
+    let (namespace, target) = wanted(page, get).await?;
+    let outcome = page.directories.forget(&page.consolidator, &namespace, &target).await?;
+    let (erased, proof) = match outcome {
         Forgotten::Done(ForgetResult { erased, proof, .. }) => (erased, proof),
         Forgotten::Busy => {
             let why = "another process is changing this memory; nothing was erased, try again";

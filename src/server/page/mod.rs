@@ -35,6 +35,7 @@ pub(super) fn router(state: &ServerState) -> Router {
     let answer = |posted: Posted| apart(move || plans::answer(posted));
     let undo = |posted: Posted| apart(move || plans::undo(posted));
     let redo = |posted: Posted| apart(move || plans::redo(posted));
+    let preview = |visit: Visit| apart(move || forget::preview(visit));
     let erase = |visit: Visit, posted: Posted| apart(move || forget::forget(visit, posted));
     Router::new()
         .route("/", get(today::show))
@@ -52,7 +53,7 @@ pub(super) fn router(state: &ServerState) -> Router {
         .route("/plans/{id}/undo", post(undo))
         .route("/plans/{id}/redo", post(redo))
         .route("/jobs/retry", post(today::retry))
-        .route("/forget", get(forget::preview).post(erase))
+        .route("/forget", get(preview).post(erase))
         .route("/style.css", asset("text/css; charset=utf-8", STYLE))
         .route("/script.js", asset("text/javascript; charset=utf-8", SCRIPT))
         .route_layer(from_fn_with_state(Arc::clone(&page), access::guard))
