@@ -1,6 +1,7 @@
 //! The pipeline: ingests transcripts; workers extract, ground and store their slices. Loops, bounds and shutdown live
 //! here; the lower layers do not know of one another.
 
+mod asked;
 pub(crate) mod model_client;
 pub(crate) mod budget;
 mod consolidating;
@@ -29,6 +30,7 @@ pub(crate) mod dialogue;
 pub(crate) mod tally;
 
 pub(crate) use adjudicate::{Adjudicator, AskMode, Halt, ModelUsage};
+pub(crate) use asked::{Asked, asked};
 pub(crate) use consolidating::{
     ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation, RedoOutcome,
 };

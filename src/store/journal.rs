@@ -90,13 +90,15 @@ pub(super) fn write_bill(
 /// A stored answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct KeptAnswer {
-    digest: Digest,
+    /// Digest of the request.
+    pub digest: Digest,
     pub at: Timestamp,
     pub model: String,
+    pub rung: OutputMode,
     pub reply: Reply,
 }
 
-row_of! { KeptAnswer { digest, at, model, reply } }
+row_of! { KeptAnswer { digest, at, model, rung, reply } }
 
 /// Maximum number of answers to one request that are bought in a row without a usable one.
 const PURCHASES_MAX: u32 = 2;
@@ -104,7 +106,7 @@ const PURCHASES_MAX: u32 = 2;
 impl Store {
     /// Returns the answers of a run, earliest first.
     pub(crate) async fn answers_of(&self, run: RunId) -> StoreResult<Vec<KeptAnswer>> {
-        let sql = "SELECT digest, at, model, reply FROM journal WHERE run = ?1 ORDER BY no";
+        let sql = "SELECT digest, at, model, rung, reply FROM journal WHERE run = ?1 ORDER BY no";
         self.all("reading the journal", sql, values![&run.0]).await
     }
 
@@ -140,9 +142,10 @@ impl Store {
             let sql = "SELECT s.namespace FROM jobs j JOIN sessions s ON s.no = j.session_no
                 WHERE j.id = ?1 AND j.state = 'cancelled'";
             let Some(namespace) = db.first::<String>(sql, values![&job.0])? else { return Ok(()) };
-            let sql = "SELECT digest, at, model, reply FROM journal WHERE run = ?1 AND ?2 <= at";
+            let sql = "SELECT digest, at, model, rung, reply FROM journal
+                WHERE run = ?1 AND ?2 <= at";
             let answers: Vec<KeptAnswer> = db.all(sql, values![&run.0, from])?;
-            for KeptAnswer { digest, at, model, reply } in answers {
+            for KeptAnswer { digest, at, model, reply, .. } in answers {
                 let usage = reply.usage;
                 let cost_micros = cost(usage);
                 let (namespace, about) = (namespace.clone(), Vec::new());

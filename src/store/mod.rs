@@ -43,7 +43,7 @@ pub(crate) use error::{StoreErrorKind, StoreResult};
 pub(crate) use forget::{Erased, Erasure, StoredText, TagKind, place_in_words};
 pub use handle::Store;
 pub(crate) use handle::{BadPrefix, IdPrefix, PrefixLookup};
-pub(crate) use journal::{Bill, JournalEntry, Journaled, Journaling};
+pub(crate) use journal::{Bill, JournalEntry, Journaled, Journaling, KeptAnswer};
 pub(crate) use lease::{HeldLease, LeaseRequest, NamespaceLease};
 pub(crate) use memory::{AuditEntry, Backlog, Directory, KeptFiles};
 pub use migrations::OpenMode;

@@ -3,13 +3,14 @@
 use super::hand_over::until_failed;
 use super::hook_cli::run;
 use super::input::claude;
-use super::judging::{BY_RULE, judge, opposed, place as said_by, says};
+use super::judging::{BY_RULE, CHOICES, judge, opposed, place as said_by, says};
 use super::place::{Place, Running};
 use super::searching::about_flaky;
 use super::stub::{Answer, Stub};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Two choices that contradict one another, left open by rule.
@@ -335,6 +336,45 @@ fn a_hostile_transcript_is_text() {
     }
 }
 
+/// The text of a page, without the escapes of HTML.
+fn text(page: &str) -> String {
+    let escapes =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&#x2f;", "/")];
+    let plain = escapes.iter().fold(page.to_owned(), |text, (from, to)| text.replace(from, to));
+    plain.replace("&amp;", "&")
+}
+
+#[test]
+fn an_extraction_shows_what_the_model_was_asked_and_what_it_answered() {
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let bodies = Arc::clone(&sent);
+    let stub = Stub::new(move |ask| {
+        bodies.lock().unwrap().push(ask.body["messages"].clone());
+        let is_first = ask.body["messages"].as_array().is_some_and(|it| it.len() == 2);
+        if is_first { Answer::Words("Let me think.".to_owned()) } else { ask.good() }
+    });
+    let place = said_by(&stub, &[("user", &format!("{} Password: hunter2secret", CHOICES[0]))]);
+    let served = Served::new(&place);
+    let session = place.json(&["status", "--json"])["sessions"][0]["session"].clone();
+    let page = served.get(&format!("/session/{}", session.as_str().unwrap()));
+    let (_, run) = page.split_once("href=\"/run/").unwrap();
+    let run = format!("/run/{}", run.split('"').next().unwrap());
+    let page = text(&served.get(&run));
+    let sent = std::mem::take(&mut *sent.lock().unwrap());
+    assert_eq!(sent.len(), 2, "it is reminded");
+    for message in sent.iter().flat_map(|it| it.as_array().unwrap()) {
+        let words = message["content"].as_str().unwrap();
+        assert!(page.contains(words), "{words}\n{page}");
+    }
+    assert_eq!(page.matches("is that of the request that was sent").count(), 2, "{page}");
+    assert!(page.contains("\n            \"chosen\": \"Redis\""), "{page}");
+    assert!(page.contains("Let me think.") && !page.contains("hunter2"), "{page}");
+    place.sql().execute("UPDATE runs SET model = 'another'", []).unwrap();
+    let page = served.get(&run);
+    assert!(page.contains("what was sent may differ") && page.contains("Let me think."), "{page}");
+    assert_eq!(page.matches("cannot be built again").count(), 2, "{page}");
+}
+
 #[test]
 fn what_waits_is_shown_before_it_is_applied_and_what_is_forgotten_before_it_is_gone() {
     let place = Place::with_examples();
@@ -363,13 +403,26 @@ fn what_waits_is_shown_before_it_is_applied_and_what_is_forgotten_before_it_is_g
     assert!(accepted.headers["location"].starts_with("/plans?done="), "{}", accepted.body);
     let before = place.json(&["memory", "list", "--json"]).as_array().unwrap().len();
     assert!(before > 0);
-    let session = place.json(&["status", "--json"])["sessions"][0]["session"].clone();
+    let project = namespace.replace("%2F", "/").replace("%2D", "-");
+    let status = place.json(&["status", "--all", "--json"]);
+    let mut sessions = status["sessions"].as_array().unwrap().iter();
+    let session = &sessions.find(|it| it["namespace"] == project.as_str()).unwrap()["session"];
     let session = session.as_str().unwrap();
     let few = format!("/forget?session={}", &session[..3]);
     let few = served.ask("GET", &few, &[("Cookie", &served.cookie)], "");
     assert!(few.status == 400 && few.body.contains("at least 4 characters"), "{}", few.body);
     let all = served.get(&format!("/forget?session={session}"));
     assert!(all.contains("would erase") && all.contains("is ignored from now on"), "{all}");
+    let (_, records) = all.split_once("<h2>Records</h2>").unwrap();
+    let (records, memories) = records.split_once("<h2>Memories</h2>").unwrap();
+    let own = place.json(&["records", "--session", session, "--json"]);
+    assert_eq!(records.matches("<li>").count(), own.as_array().unwrap().len(), "{records}");
+    assert!(!memories.contains("Files of the directory"), "{memories}");
+    place.run(&["memory", "init"]);
+    place.json(&["memory", "sync", "--namespace", &project, "--json"]);
+    let all = served.get(&format!("/forget?session={session}"));
+    let (_, files) = all.split_once("Files of the directory that show them").unwrap();
+    assert!(files.contains(".md</bdi>"), "{files}");
     let record = place.json(&["records", "--json"])[0]["id"].as_str().unwrap().to_owned();
     let one = served.get(&format!("/forget?record={record}"));
     assert!(one.contains("erase <strong>1 record</strong>"), "{one}");

@@ -1,11 +1,14 @@
-//! Redacted conversation with its evidence marked, the skipped entries with reasons, and the model's answers about it.
+//! Redacted conversation with its evidence marked, the skipped entries with reasons, and what a model was asked about it and
+//! answered.
 
 use super::shell::{Page, Result, Visit, one, parsed};
 use super::views::{ENTRIES, cut, day, pager, range, shortened, span, speaker};
 use crate::adapters::{clock, walk};
 use crate::domain::{
-    CoverageState, Entry, EntryKind, Evidence, Record, RecordState, RunState, Session, Speaker,
+    CoverageState, Entry, EntryKind, Evidence, Message, Record, RecordState, Reply, RunState,
+    Session, Speaker,
 };
+use crate::pipeline::{Asked, asked};
 use crate::store::{EntryEnd, RecordFilter, Store, StoreError, StoredRun};
 use crate::text::phrase::counted;
 use axum::extract::Path;
@@ -186,13 +189,8 @@ fn entry_view(entry: &Entry, end: Option<&EntryEnd>, evidence: &[&Evidence]) -> 
 }
 
 fn ended(state: CoverageState) -> &'static str {
-    match state {
-        CoverageState::Pending => "pending",
-        CoverageState::Skipped => "skipped",
-        CoverageState::Nothing => "nothing worth keeping",
-        CoverageState::Extracted => "extracted",
-        CoverageState::Failed => "failed",
-    }
+    let is_nothing = state == CoverageState::Nothing;
+    if is_nothing { "nothing worth keeping" } else { state.name() }
 }
 
 /// Part of a text that is marked as a whole or not at all.
@@ -217,18 +215,37 @@ fn parts<'t>(text: &'t str, marks: &[Range<usize>], fold: usize) -> Vec<Part<'t>
 }
 
 pub(super) async fn run(visit: Visit, Path(id): Path<String>) -> Result<Response> {
-    let store = &visit.page.store;
+    let Page { store, config, .. } = &*visit.page;
     let run = one(store.run(parsed(&id, "an extraction")?).await?, "extraction")?;
-    let answers = store.answers_of(run.run.id).await?.into_iter().map(|it| {
-        context! {
-            at => clock::local_minute(it.at),
-            model => it.model,
-            answer => serde_json::to_string_pretty(&it.reply).unwrap_or_default(),
-        }
-    });
-    let session = run.run.session.to_string();
-    let view = context! { session, answers => answers.collect::<Value>(), run => run_view(&run) };
+    let asked = asked(store, config, &run.run).await?;
+    let view = context! {
+        session => run.run.session.to_string(),
+        asked => asked.iter().map(asked_view).collect::<Value>(),
+        run => run_view(&run),
+    };
     visit.render("An extraction", include_str!("templates/run.html"), view)
+}
+
+fn asked_view(Asked { request, answer }: &Asked) -> Value {
+    let message = |it: &Message| context! { role => it.role.name(), text => it.content.as_str() };
+    let request = request.as_ref().map(|it| {
+        let messages = it.messages.iter().map(message).collect::<Value>();
+        context! { messages, tool => it.tool.name, mode => it.rung.name() }
+    });
+    let answer = answer.as_ref().map(|it| {
+        context! { at => clock::local_minute(it.at), model => &it.model, lines => lines(&it.reply) }
+    });
+    context! { request, answer }
+}
+
+/// The reply as indented JSON, with the arguments of calls as JSON too.
+fn lines(reply: &Reply) -> String {
+    let mut reply = serde_json::to_value(reply).unwrap_or_default();
+    for call in reply["calls"].as_array_mut().into_iter().flatten() {
+        let arguments = call["arguments"].as_str().and_then(|it| serde_json::from_str(it).ok());
+        call["arguments"] = arguments.unwrap_or_else(|| call["arguments"].take());
+    }
+    serde_json::to_string_pretty(&reply).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::adapters::process;
 use crate::adapters::spool::Spool;
+use crate::config::Config;
 use crate::domain::{Timestamp, named};
 use crate::memory_dir::SOURCE;
 use crate::pipeline::{
@@ -84,6 +85,7 @@ const PAGES_MAX: u32 = 100_000;
 
 /// The store and the directories that the handlers read and change.
 pub(super) struct Page {
+    pub(super) config: Config,
     pub(super) store: Store,
     pub(super) consolidator: Consolidator,
     pub(super) directories: Directories,
@@ -99,6 +101,7 @@ impl Page {
         let ServerState { project, store, .. } = state;
         let (clock, holder) = (project.clock, process::name().to_owned());
         Page {
+            config: project.config.clone(),
             store: store.clone(),
             consolidator: Consolidator {
                 store: store.clone(),
