@@ -153,7 +153,7 @@ fn notice(config: &Result<Config>, gone: &mut Vec<SpooledHandOver>) -> Option<St
     spooled.retain(|it| settings::is_of_project(&it.project));
     *gone = hand_over::take_gone(&mut spooled);
     let given_up = (!gone.is_empty()).then(|| given_up(gone));
-    let obstacles = status::obstacles(depth.as_ref(), &spooled);
+    let obstacles = status::in_line(depth.as_ref(), &spooled);
     let error = error.map(|it| Failure::from(it).line);
     let all: Vec<String> = obstacles.into_iter().chain(given_up).chain(error).collect();
     (!all.is_empty()).then(|| format!("annalist: {}", all.join("; ")))

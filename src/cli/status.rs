@@ -20,7 +20,7 @@ use crate::domain::{
 use crate::privacy::Redacted;
 use crate::store::{ABANDONED, BillLine, FailedRun, QueueStats, SessionStatus, Status};
 use queue::{LINE_LETTERS, QueueReport};
-pub(super) use queue::{dead, obstacles};
+pub(super) use queue::{dead, in_line};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};

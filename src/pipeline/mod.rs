@@ -15,6 +15,7 @@ mod ingest;
 mod lookup;
 mod namespace;
 mod noting;
+mod obstacles;
 mod adjudicate;
 pub(crate) mod dir_sync;
 mod directories;
@@ -54,6 +55,7 @@ pub(crate) use lookup::{
 pub use model_client::Model;
 pub(crate) use namespace::{Namespaces, namespace_of_folder};
 pub(crate) use noting::{AgentNote, stage_note};
+pub(crate) use obstacles::{Obstacle, obstacles};
 pub(crate) use origin::{Certainty, Origin, OriginRequest, RelatedRecord, WorkingSession};
 pub(crate) use preamble::dialog_of;
 pub(crate) use replay::{Options, Plan, Replay};

@@ -322,12 +322,6 @@ impl Store {
         self.read("reading what failed", failed).await
     }
 
-    /// Returns the number of failed runs that nothing has replaced.
-    pub(crate) async fn failed_count(&self) -> StoreResult<u64> {
-        let sql = "SELECT count(*) FROM runs WHERE current = 1 AND state = 'failed'";
-        self.one("counting what failed", sql, &[]).await
-    }
-
     /// Returns the cost of all calls that ended at `since` or later.
     pub(crate) async fn spent_since(&self, since: Timestamp) -> StoreResult<Spent> {
         self.read("adding up the cost", move |db| run::spent(db, since, None, None)).await

@@ -3,7 +3,7 @@
 use super::hand_over::until_failed;
 use super::hook_cli::run;
 use super::input::claude;
-use super::judging::{BY_RULE, CHOICES, judge, opposed, place as said_by, says};
+use super::judging::{BY_RULE, CHOICES, judge, opposed, place as said_by, says, talk};
 use super::place::{Place, Running};
 use super::searching::about_flaky;
 use super::stub::{Answer, Stub};
@@ -373,6 +373,40 @@ fn an_extraction_shows_what_the_model_was_asked_and_what_it_answered() {
     let page = served.get(&run);
     assert!(page.contains("what was sent may differ") && page.contains("Let me think."), "{page}");
     assert_eq!(page.matches("cannot be built again").count(), 2, "{page}");
+}
+
+#[test]
+fn what_is_open_is_listed_by_project_and_what_failed_with_its_command() {
+    let projects = ["gutters", "roofs", "walls"];
+    let stub = Stub::new(move |ask| {
+        let Some(project) = projects.iter().find(|it| ask.slice().contains(**it)) else {
+            return Answer::Words("No.".to_owned());
+        };
+        let summary = format!("plaster the {project} so that the damp stays out");
+        let request = serde_json::json!({"intent": "the damp stays out", "summary": summary});
+        Answer::Call(serde_json::json!({"requests": [request]}))
+    });
+    let place = Place::with_endpoint(stub.url());
+    for (day, project) in (1..).zip(projects) {
+        let words = format!("Please plaster the {project} so that the damp stays out.");
+        place.write(&format!("t/{project}.jsonl"), talk(project, day, ("user", &words)));
+    }
+    place.write("t/a b.jsonl", talk("shed", 9, ("user", "There is nothing to say about it.")));
+    assert_eq!(place.run(&["replay", "t", "--json"]).code, 1);
+    for project in projects {
+        place.json(&["consolidate", "--namespace", &format!("home/dev/{project}"), "--json"]);
+    }
+    let today = text(&Served::new(&place).get("/"));
+    let (_, open) = today.split_once("<h2 id=\"open\">").unwrap();
+    let (open, rest) = open.split_once("</section>").unwrap();
+    let listed: Vec<&str> = open.split("<h3>").skip(1).collect();
+    assert_eq!(listed.len(), projects.len(), "{open}");
+    for (part, project) in listed.iter().zip(projects) {
+        assert!(part.contains(&format!("<bdi>home/dev/{project}</bdi></a></h3>")), "{part}");
+        assert!(part.contains(&format!("plaster the {project}")), "{part}");
+    }
+    assert!(today.contains("href=\"#failed\""), "{today}");
+    assert!(rest.contains("try again: <code>annalist replay 't/a b.jsonl'</code>"), "{rest}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::cli::output::{
     self, BOLD, DIM, RED, Result, YELLOW, count, counted, json_row, lasting, shorten, time,
 };
 use crate::domain::{JobState, Timestamp, Wait};
+use crate::pipeline::{Obstacle, obstacles};
 use crate::store::{CapJobs, DeadJobs, OpenJobs, Overdue, QueueStats, Stuck, WorkerStatus};
 
 const TABLE_LETTERS: usize = 40;
@@ -199,27 +200,12 @@ fn print_unwell(depth: &QueueStats) -> Result<()> {
 }
 
 /// Formats everything that stops work in one line, each with its remedy; `None` if nothing does.
-pub(crate) fn obstacles(depth: Option<&QueueStats>, spooled: &[SpooledHandOver]) -> Option<String> {
-    let mut all = Vec::new();
-    if let Some(depth) = depth {
-        for WorkerStatus { stopped, .. } in depth.stopped().take(1) {
-            let line = shorten(stopped.as_deref().unwrap_or_default(), LINE_LETTERS);
-            all.push(format!("a worker stopped ({line}): fix it, then run `annalist worker`"));
-        }
-        for it in &depth.dead {
-            let jobs = counted(it.jobs, "job");
-            all.push(format!("{jobs} died ({}): `{}`", it.kind, retry(it)));
-        }
-        let stuck: u64 = depth.stuck().into_iter().map(|it| parts(it).1.jobs).sum();
-        if stuck > 0 {
-            let jobs = counted(stuck, "job");
-            all.push(format!("{jobs} waiting and no worker running: run `annalist worker`"));
-        }
-        for it in depth.lasting_caps() {
-            let (jobs, cap) = (counted(it.jobs, "job"), it.detail.as_deref().unwrap_or_default());
-            all.push(format!("{jobs} waiting ({cap}): raise it, then run `annalist worker`"));
-        }
-    }
+pub(crate) fn in_line(depth: Option<&QueueStats>, spooled: &[SpooledHandOver]) -> Option<String> {
+    let of_queue = depth.into_iter().flat_map(obstacles).map(|Obstacle { line, dead }| {
+        let retry = dead.map(|it| format!(": `{}`", retry(it))).unwrap_or_default();
+        format!("{line}{retry}")
+    });
+    let mut all: Vec<String> = of_queue.collect();
     if !spooled.is_empty() {
         let spooled = counted(spooled.len() as u64, "transcript");
         all.push(format!("{spooled} from hooks waiting: `annalist status`"));

@@ -5,10 +5,11 @@ use super::search::hit_view;
 use super::shell::{Notice, Page, Result, Visit, encoded, telling};
 use super::views::{cut, with_places};
 use crate::adapters::clock;
+use crate::agents::quoted;
 use crate::domain::{ClaimKind, JobState, Timestamp};
-use crate::pipeline::{DayHits, SearchHit, search_days};
+use crate::pipeline::{DayHits, Obstacle, SearchHit, obstacles, search_days};
 use crate::search::Query;
-use crate::store::{FailedRun, JobSelection, QueueStats, Spent, Store, Stuck};
+use crate::store::{FailedRun, JobSelection, QueueStats, Spent, Store};
 use crate::text::phrase::{count, counted};
 use axum::response::Response;
 use jiff::Span;
@@ -40,18 +41,24 @@ pub(super) async fn show(visit: Visit) -> Result<Response> {
     let mut open = store.open_memories(OPEN_MAX + 1).await?;
     let is_more_open = open.len() > OPEN_MAX as usize;
     open.truncate(OPEN_MAX as usize);
+    open.sort_by(|one, other| one.namespace.cmp(&other.namespace));
+    let mut left_open = Vec::new();
+    for own in open.chunk_by(|one, other| one.namespace == other.namespace) {
+        let memories = with_places(&visit.page, own).await?;
+        left_open.push(context! { namespace => &own[0].namespace, memories });
+    }
     let depth = store.depth(now).await?;
-    let (failed, failures) = (store.failed_runs().await?, store.failed_count().await?);
+    let failed = store.failed_runs().await?;
     let view = context! {
         days,
         projects => projects(&hits),
         more,
         undated,
-        open => with_places(&visit.page, &open).await?,
+        left_open,
         is_more_open,
-        needs => needs(&visit.page, &depth, failures).await?,
+        needs => needs(&visit.page, &depth, failed.len()).await?,
         waits => waits(store, &depth).await?,
-        more_failed => failures.saturating_sub(FAILED_MAX as u64),
+        more_failed => failed.len().saturating_sub(FAILED_MAX),
         failed => failed.into_iter().take(FAILED_MAX).map(failed_view).collect::<Value>(),
         spent => vec![
             cost("today", store.spent_since(begins(0)).await?),
@@ -98,45 +105,32 @@ fn cost(when: &str, spent: Spent) -> String {
 }
 
 /// Problems that need a person, each with the command, the button or the page that solves it.
-async fn needs(page: &Page, depth: &QueueStats, failed: u64) -> Result<Vec<Value>> {
+async fn needs(page: &Page, depth: &QueueStats, failed: usize) -> Result<Vec<Value>> {
     let mut needs = Vec::new();
     if failed > 0 {
-        let line = format!("{} failed, listed below", counted(failed, "slice"));
-        needs.push(context! { line, command => "annalist status" });
+        let line = format!("{} failed", counted(failed as u64, "slice"));
+        let link = "each with the command that tries it again";
+        needs.push(context! { line, link, page => "#failed" });
     }
     let spooled = page.spool.as_ref().map(|it| it.left_behind((page.clock)())).unwrap_or_default();
     if let Some(oldest) = spooled.first() {
         let transcripts = counted(spooled.len() as u64, "transcript");
         let problem = cut(oldest.problem.as_deref().unwrap_or("not enqueued yet"));
-        let line = format!("{transcripts} from hooks since {}: {problem}", oldest.at);
-        let command = format!("annalist enqueue {}", oldest.transcript.display());
-        needs.push(context! { line, command });
+        let command = quoted(&oldest.transcript.to_string_lossy());
+        let line = format!("{transcripts} from hooks since {}", oldest.at);
+        let line = format!("{line}: {problem}: `annalist enqueue {command}`");
+        needs.push(context! { line });
     }
-    for it in &depth.dead {
-        let detail = it.detail.as_deref().map(|it| format!(": {}", cut(it)));
-        let (jobs, detail) = (counted(it.jobs, "job"), detail.unwrap_or_default());
-        let line = format!("{jobs} failed permanently, {}{detail}", it.kind);
-        needs.push(context! { line, retries => &it.kind });
-    }
-    let of_worker = |line: String| context! { line, command => "annalist worker" };
-    for it in depth.stopped() {
-        let why = cut(it.stopped.as_deref().unwrap_or_default());
-        needs.push(of_worker(format!("a worker stopped: {why}")));
-    }
-    for Stuck::Leases(it) | Stuck::Waits(it) | Stuck::Ready(it) in depth.stuck() {
-        let jobs = counted(it.jobs, "job");
-        needs.push(of_worker(format!("{jobs} due, but no worker is running")));
-    }
-    for it in depth.lasting_caps() {
-        let (jobs, cap) = (counted(it.jobs, "job"), it.detail.as_deref().unwrap_or("at a cap"));
-        needs.push(of_worker(format!("{jobs}: {cap}: raise it in the settings")));
+    for Obstacle { line, dead } in obstacles(depth) {
+        let detail = dead.and_then(|it| it.detail.as_deref()).map(cut);
+        needs.push(context! { line, detail, retries => dead.map(|it| &it.kind) });
     }
     for namespace in page.store.open_namespaces().await? {
         let pairs = page.store.open_pairs(&namespace, true, 1_000).await?.len() as u64;
         if pairs > 0 {
             let line = format!("{} of {namespace} to decide", counted(pairs, "pair"));
             let page = format!("/review?namespace={}", encoded(&namespace));
-            needs.push(context! { line, page });
+            needs.push(context! { line, link => "review them", page });
         }
     }
     Ok(needs)
@@ -154,7 +148,10 @@ async fn waits(store: &Store, depth: &QueueStats) -> Result<Vec<String>> {
 }
 
 fn failed_view(it: FailedRun) -> Value {
+    // A slice from another machine has a job, which has a button.
+    let is_file = !it.path.starts_with("http:");
     context! {
+        command => is_file.then(|| format!("annalist replay {}", quoted(&it.path))),
         session => it.session.to_string(),
         run => it.run.to_string(),
         path => it.path,
