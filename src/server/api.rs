@@ -2,7 +2,7 @@
 //! document, generated from the types that the handlers read and write.
 
 use super::error::{ApiError, Result};
-use super::intake::{receive, too_large};
+use super::intake::too_large;
 use super::reading::{
     self, ContextQuery, MemoryQuery, NamespaceStatus, Page, Parameters, RecordsQuery, SearchQuery,
     SlicesQuery, StatusQuery, TranscriptQuery,
@@ -108,7 +108,7 @@ async fn taken(state: &ServerState, caller: &Caller, handed: HandedBody) -> Resu
     state.intake.check_room().await?;
     let (parts, body) = request.into_parts();
     check_head(&parts.headers, bytes_max)?;
-    let upload = receive(body, bytes_max).await?;
+    let upload = state.intake.receive(&caller.name, body, bytes_max).await?;
     let how = EnqueueOptions { namespace: Some(caller.namespace.clone()), ..how };
     let report = state.intake.enqueue(upload, name, how).await?;
     Ok((StatusCode::ACCEPTED, Json(report)))

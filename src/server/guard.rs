@@ -1,6 +1,7 @@
 //! Middleware for every request: checks of host and origin, and a request id for the logs.
 
 use super::error::{ApiError, Result};
+use super::intake::too_many;
 use axum::Router;
 use axum::body::HttpBody;
 use axum::extract::Request;
@@ -93,11 +94,7 @@ fn upload<'a>(request: &Request, slots: &'a Semaphore) -> Result<Option<Semaphor
     if request.body().is_end_stream() {
         return Ok(None);
     }
-    slots.try_acquire().map(Some).map_err(|_| {
-        let what = format!("{UPLOADS_MAX} bodies are in progress");
-        let expected = "fewer at a time: send it again later";
-        ApiError::new(StatusCode::TOO_MANY_REQUESTS, &what, "body", expected)
-    })
+    slots.try_acquire().map(Some).map_err(|_| too_many(UPLOADS_MAX, ""))
 }
 
 /// Returns the id set by a proxy, or the next one of this process.

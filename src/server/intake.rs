@@ -10,13 +10,16 @@ use crate::store::{Store, StoreError};
 use axum::body::Body;
 use axum::http::StatusCode;
 use futures_util::StreamExt;
+use std::collections::HashMap;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+/// Maximum number of bodies that are received from one token; the other slots stay for other senders.
+const RECEIVED_MAX: usize = 32;
 /// Maximum number of bodies ingested at the same time; others wait in temporary files.
 const RUNNING_MAX: usize = 8;
 /// Maximum age of the cached queue length; counting reads every open job.
@@ -28,6 +31,8 @@ const EXPECTED: &str = "a slice document (schemas/slice.v1.json), or a supported
 pub(crate) struct Intake {
     parts: IntakeParts,
     running: Semaphore,
+    /// Slots of the tokens from which bodies are received.
+    senders: parking_lot::Mutex<HashMap<String, Arc<Semaphore>>>,
     /// Cached queue length in jobs, and the time of the count.
     length: Mutex<Option<(u64, Instant)>>,
 }
@@ -45,7 +50,8 @@ pub(crate) struct IntakeParts {
 
 impl Intake {
     pub(crate) fn new(parts: IntakeParts) -> Intake {
-        Intake { parts, running: Semaphore::new(RUNNING_MAX), length: Mutex::new(None) }
+        let (running, length) = (Semaphore::new(RUNNING_MAX), Mutex::new(None));
+        Intake { parts, running, senders: parking_lot::Mutex::default(), length }
     }
 
     /// # Errors
@@ -69,6 +75,39 @@ impl Intake {
         let jobs = depth.open.iter().map(|open| open.jobs).sum();
         *length = Some((jobs, Instant::now()));
         Ok(jobs)
+    }
+
+    /// Receives a body of at most `bytes_max` from the token named `sender`.
+    ///
+    /// # Errors
+    /// If the body is too large, too slow or incomplete, the server shuts down, or the sender has too many others in
+    /// flight.
+    pub(super) async fn receive(&self, sender: &str, body: Body, bytes_max: u64) -> Result<Upload> {
+        let _slot = self.slot_of(sender)?;
+        let mut upload = Upload::new();
+        let mut chunks = body.into_data_stream();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|error| broken(&error))?;
+            if bytes_max < upload.bytes() + chunk.len() as u64 {
+                return Err(too_large(bytes_max));
+            }
+            upload.push(&chunk).map_err(|error| {
+                tracing::error!(%error, "a body cannot be stored");
+                let (status, what) =
+                    (StatusCode::INSUFFICIENT_STORAGE, "the body cannot be stored");
+                ApiError::new(status, what, "the server", "space in its temporary folder")
+            })?;
+        }
+        Ok(upload)
+    }
+
+    fn slot_of(&self, sender: &str) -> Result<OwnedSemaphorePermit> {
+        let mut senders = self.senders.lock();
+        senders.retain(|_, slots| slots.available_permits() < RECEIVED_MAX);
+        let slots = senders.entry(sender.to_owned());
+        let slots = slots.or_insert_with(|| Arc::new(Semaphore::new(RECEIVED_MAX)));
+        let slot = Arc::clone(slots).try_acquire_owned();
+        slot.map_err(|_| too_many(RECEIVED_MAX, "of this token "))
     }
 
     /// Enqueues the new content of `upload`, attributed to `name`.
@@ -123,30 +162,15 @@ fn refusal(taken: &IntakeReport) -> Option<ApiError> {
     Some(error)
 }
 
+pub(super) fn too_many(bodies_max: usize, whose: &str) -> ApiError {
+    let what = format!("{bodies_max} bodies {whose}are in progress");
+    let expected = "fewer at a time: send it again later";
+    ApiError::new(StatusCode::TOO_MANY_REQUESTS, &what, "body", expected)
+}
+
 pub(super) fn too_large(bytes_max: u64) -> ApiError {
     let expected = format!("at most {bytes_max} bytes");
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "it is too large", "body", &expected)
-}
-
-/// Receives a body of at most `bytes_max`.
-///
-/// # Errors
-/// If the body is too large, too slow or incomplete, or the server shuts down.
-pub(super) async fn receive(body: Body, bytes_max: u64) -> Result<Upload> {
-    let mut upload = Upload::new();
-    let mut chunks = body.into_data_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|error| broken(&error))?;
-        if bytes_max < upload.bytes() + chunk.len() as u64 {
-            return Err(too_large(bytes_max));
-        }
-        upload.push(&chunk).map_err(|error| {
-            tracing::error!(%error, "a body cannot be stored");
-            let (status, what) = (StatusCode::INSUFFICIENT_STORAGE, "the body cannot be stored");
-            ApiError::new(status, what, "the server", "space in its temporary folder")
-        })?;
-    }
-    Ok(upload)
 }
 
 fn broken(error: &(dyn Error + 'static)) -> ApiError {

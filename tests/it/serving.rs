@@ -312,9 +312,9 @@ fn a_document_that_is_too_large_is_refused_as_a_body_that_is() {
 }
 
 #[test]
-fn uploads_leave_connections_for_other_requests() {
+fn slow_uploads_of_one_sender_leave_room_for_those_of_others() {
     let place = Place::new();
-    let token = token(&place, "laptop", "write");
+    let [other, token] = ["desk", "laptop"].map(|name| token(&place, name, "write"));
     run(async {
         use tokio::io::AsyncWriteExt;
         let served = Served::start(&place, &[]).await;
@@ -337,7 +337,9 @@ fn uploads_leave_connections_for_other_requests() {
             }
         };
         assert_eq!(refused.headers()["retry-after"], "5");
-        assert_eq!(refusal(refused).await, (429, "body: 128 bodies are in progress".to_owned()));
+        let line = "body: 32 bodies of this token are in progress";
+        assert_eq!(refusal(refused).await, (429, line.to_owned()));
+        served.taken("/v1/slices", &other, document("two", "two").to_string()).await;
         let well = served.ask(Method::GET, "/healthz", "").send().await.unwrap();
         assert_eq!(well.status(), 200);
     });
