@@ -26,7 +26,8 @@ const RUNNING_MAX: usize = 8;
 const LENGTH_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// `expected` of the error for a body with nothing usable.
-const EXPECTED: &str = "a slice document (schemas/slice.v1.json), or a supported transcript";
+const EXPECTED: &str = "a slice document (schemas/slice.v1.json), or a supported transcript, of \
+                        opencode the output of `opencode export ID`";
 
 pub(crate) struct Intake {
     parts: IntakeParts,
