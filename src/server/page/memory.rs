@@ -108,8 +108,10 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
         edited => &memory.edited,
         period => period(memory.valid_from, memory.valid_until),
         said_by => speaker(memory.said_by),
-        decided => decided.map(|it| format!("{}, {}", it.rule, clock::local_minute(it.at))),
-        reason => &memory.reason,
+        decided => decided.map(|it| {
+            format!("{}, {}", rule_in_words(&it.rule), clock::local_minute(it.at))
+        }),
+        reason => memory.reason.as_deref().map(rule_in_words),
         replaced_by => replaced_by.first().map(memory_view),
         replaced => replaced.iter().map(memory_view).collect::<Value>(),
         more_sources => memory.sources.len().saturating_sub(found.records.len()),
@@ -189,6 +191,26 @@ fn around(text: &str, evidence: &Evidence) -> (String, String) {
 
 fn change_view(change: &MemoryChange) -> Value {
     let AuditEntry { at, deed, rule, plan, .. } = &change.entry;
+    let deed = match deed.as_str() {
+        "add" => "became memory",
+        "merge" | "duplicate" => "was said again",
+        "supersede" => "one replaced the other",
+        "conflict" => "contradicts another",
+        "settle" => "a pair was decided",
+        "withdraw" => "a record was withdrawn, as its conversation was read again",
+        "restate" => "rests on another record",
+        "decide" | "confirm" => "a person decided",
+        "undo" => "the plan was undone",
+        "release" => "its records were staged again",
+        "forget" => "a record was forgotten",
+        other => other,
+    };
     let plan = plan.map(|plan| plan.to_string());
+    let rule = rule.as_deref().map(rule_in_words);
     context! { at => clock::local_minute(*at), deed, rule, plan }
+}
+
+/// Words of the name of a rule, such as `person-kept-both`.
+fn rule_in_words(rule: &str) -> String {
+    rule.strip_prefix("person-").unwrap_or(rule).replace('-', " ")
 }
