@@ -40,7 +40,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use output::{Failure, Result, in_pages};
 use search::Days;
 #[cfg(fuzzing)]
-pub use serve::router_for_fuzzing;
+pub use serve::testing::router_for_fuzzing;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;

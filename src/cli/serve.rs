@@ -1,6 +1,9 @@
 //! `annalist serve` serves the project's memory over HTTP to people and clients, `annalist mcp` to an agent over
 //! standard input and output.
 
+#[cfg(fuzzing)]
+pub(super) mod testing;
+
 use super::enqueue::enqueuer_of;
 use super::hand_over::spool;
 use super::model_args::embedder;
@@ -16,8 +19,6 @@ use crate::pipeline::Embedder;
 use crate::privacy::Gate;
 use crate::server::{HttpServer, Intake, IntakeParts, Project, ServerState, mcp};
 use crate::store::{OpenMode, Store, StoreError};
-#[cfg(fuzzing)]
-use crate::store::{Token, TokenRight};
 use axum::Router;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::Path;
@@ -203,30 +204,4 @@ async fn snapshot(store: Store) -> Result<Snapshot, StoreError> {
     let cancelled = Jobs { jobs: depth.cancelled, oldest: None };
     snapshot.jobs.insert(JobState::Cancelled, cancelled);
     Ok(snapshot)
-}
-
-/// Router of `annalist serve --mcp` with the settings in `file`, for the fuzz target `http`. Its token and the page
-/// secret are `fuzz`.
-///
-/// # Panics
-/// If the settings or the store cannot be opened.
-#[cfg(fuzzing)]
-#[expect(clippy::unwrap_used, reason = "a fuzz target that cannot be set up ends")]
-pub async fn router_for_fuzzing(file: &Path) -> Router {
-    let config = settings::load(Some(file)).map_err(|it| it.line).unwrap();
-    let store = settings::open_store(&config, OpenMode::Create).unwrap();
-    let token = Token {
-        name: "fuzz".to_owned(),
-        namespace: "fuzz".to_owned(),
-        rights: TokenRight::ALL.to_vec(),
-        created_at: clock::now(),
-        expires_at: None,
-        revoked_at: None,
-        used_at: None,
-    };
-    store.keep_token(token, crate::server::token_digest(b"fuzz")).await.unwrap();
-    let mcp = server(Some(file)).map_err(|it| it.line).unwrap();
-    let (page_secret, hosts) = (Some("fuzz".to_owned()), Vec::new());
-    Composition { config, store, embedder: None, page_secret, mcp: Some(mcp), hosts }
-        .router(CancellationToken::new())
 }

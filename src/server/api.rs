@@ -129,16 +129,6 @@ fn check_head(headers: &HeaderMap, bytes_max: u64) -> Result<()> {
     }
 }
 
-struct Operation {
-    path: &'static str,
-    /// First line of the description.
-    summary: &'static str,
-    parameters: Value,
-    /// Content of the request body by media type, if there is one.
-    body: Option<Value>,
-    answer: Value,
-}
-
 /// Builds the document that `/v1/openapi.json` serves.
 pub(crate) fn openapi() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -146,34 +136,7 @@ pub(crate) fn openapi() -> Value {
         settings.meta_schema = None;
     });
     let mut types = settings.into_generator();
-    let operations = operations(&mut types);
-    let error = types.subschema_for::<ApiError>().to_value();
-    let mut paths = Map::new();
-    for Operation { path, summary, parameters, body, answer } in operations {
-        let (method, status, description) = match body {
-            Some(_) => ("post", "202", "Accepted and stored"),
-            None => ("get", "200", "The answer"),
-        };
-        let mut operation = json!({
-            "summary": summary,
-            "parameters": parameters,
-            "responses": {
-                status: {"description": description, "content": {"application/json": {"schema": answer}}},
-                "default": {
-                    "description": "Refused or failed: what, where, and what was expected",
-                    "content": {"application/json": {"schema": error}},
-                },
-            },
-        });
-        if let Some(content) = body {
-            operation["responses"]["413"] = json!({
-                "description": "The body or each of its documents is too large",
-                "content": {"application/json": {"schema": error}},
-            });
-            operation["requestBody"] = json!({"required": true, "content": content});
-        }
-        paths.insert(path.to_owned(), json!({ method: operation }));
-    }
+    let paths = paths(&mut types);
     let mut schemas = Map::new();
     schemas.insert("SliceDocument".to_owned(), slice_schema().clone());
     schemas.extend(types.take_definitions(true));
@@ -194,19 +157,37 @@ pub(crate) fn openapi() -> Value {
     })
 }
 
-impl Operation {
-    /// Operation with the fields of `P` as parameters and `A` as the answer.
-    fn of<P: JsonSchema, A: JsonSchema>(
-        types: &mut SchemaGenerator,
-        path: &'static str,
-        summary: &'static str,
-    ) -> Operation {
-        let answer = types.subschema_for::<A>().to_value();
-        Operation { path, summary, parameters: parameters::<P>(), body: None, answer }
+/// Operation with the fields of `P` as parameters, `body` by media type as the request if it has one, and `A` as the answer.
+fn operation<P: JsonSchema, A: JsonSchema>(
+    types: &mut SchemaGenerator,
+    summary: &str,
+    body: Option<Value>,
+) -> Value {
+    let content = |schema| json!({"application/json": {"schema": schema}});
+    let answer = content(types.subschema_for::<A>());
+    let error = content(types.subschema_for::<ApiError>());
+    let (method, status, description) = match body {
+        Some(_) => ("post", "202", "Accepted and stored"),
+        None => ("get", "200", "The answer"),
+    };
+    let refused = "Refused or failed: what, where, and what was expected";
+    let mut operation = json!({
+        "summary": summary,
+        "parameters": parameters::<P>(),
+        "responses": {
+            status: {"description": description, "content": answer},
+            "default": {"description": refused, "content": error},
+        },
+    });
+    if let Some(body) = body {
+        let too_large = "The body or each of its documents is too large";
+        operation["responses"]["413"] = json!({"description": too_large, "content": error});
+        operation["requestBody"] = json!({"required": true, "content": body});
     }
+    json!({ method: operation })
 }
 
-fn operations(it: &mut SchemaGenerator) -> Vec<Operation> {
+fn paths(it: &mut SchemaGenerator) -> Value {
     type Records = Page<RecordRow<'static>>;
     type Memories = Page<MemoryRow<'static>>;
     type Hits = Vec<SearchRow<'static>>;
@@ -219,21 +200,17 @@ fn operations(it: &mut SchemaGenerator) -> Vec<Operation> {
     let status = "Totals of the states of all entries in the namespace (token: read)";
     let document = json!({"schema": {"$ref": "#/components/schemas/SliceDocument"}});
     let bytes = json!({"schema": {}});
-    vec![
-        Operation {
-            body: Some(json!({"application/json": document, "application/jsonl": bytes})),
-            ..Operation::of::<SlicesQuery, IntakeReport>(it, "/v1/slices", slices)
-        },
-        Operation {
-            body: Some(json!({"application/octet-stream": bytes})),
-            ..Operation::of::<TranscriptQuery, IntakeReport>(it, "/v1/transcripts", transcript)
-        },
-        Operation::of::<RecordsQuery, Records>(it, "/v1/records", records),
-        Operation::of::<MemoryQuery, Memories>(it, "/v1/memory", memory),
-        Operation::of::<SearchQuery, Hits>(it, "/v1/search", search),
-        Operation::of::<ContextQuery, Block>(it, "/v1/context", context),
-        Operation::of::<StatusQuery, NamespaceStatus>(it, "/v1/status", status),
-    ]
+    let documents = json!({"application/json": document, "application/jsonl": bytes});
+    let file = json!({"application/octet-stream": bytes});
+    json!({
+        "/v1/slices": operation::<SlicesQuery, IntakeReport>(it, slices, Some(documents)),
+        "/v1/transcripts": operation::<TranscriptQuery, IntakeReport>(it, transcript, Some(file)),
+        "/v1/records": operation::<RecordsQuery, Records>(it, records, None),
+        "/v1/memory": operation::<MemoryQuery, Memories>(it, memory, None),
+        "/v1/search": operation::<SearchQuery, Hits>(it, search, None),
+        "/v1/context": operation::<ContextQuery, Block>(it, context, None),
+        "/v1/status": operation::<StatusQuery, NamespaceStatus>(it, status, None),
+    })
 }
 
 /// Returns the fields of `T` as query parameters.

@@ -4,7 +4,8 @@
 mod answers;
 mod tools;
 
-use super::state::{Caller, Project};
+use super::error::ApiError;
+use super::state::{Caller, Project, ServerState};
 use crate::adapters::memory_files::MemoryFolder;
 use crate::context::{Budget, assemble, material};
 use crate::pipeline::{
@@ -19,6 +20,11 @@ use crate::store::{
 use crate::text::phrase::commas;
 use crate::text::truncate;
 use answers::{Answer, bounded, short};
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, Implementation, JsonObject, ListResourceTemplatesResult,
@@ -86,12 +92,9 @@ pub(crate) async fn serve(server: Server) -> Result<(), String> {
     }
 }
 
-/// Returns the HTTP service, with one session per client, until `until` is cancelled. The caller checks hosts, origins
-/// and tokens.
-pub(crate) fn http_service(
-    server: Server,
-    until: CancellationToken,
-) -> StreamableHttpService<Arc<Server>, LocalSessionManager> {
+/// Routes for clients whose token may read the project's namespace, with one session per client, until `until` is
+/// cancelled. The caller checks hosts and origins.
+pub(super) fn router(server: Server, state: &Arc<ServerState>, until: CancellationToken) -> Router {
     let server = Arc::new(server);
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
@@ -99,7 +102,26 @@ pub(crate) fn http_service(
         .with_max_request_body_bytes(REQUEST_BYTES_MAX)
         .with_cancellation_token(until);
     let sessions = Arc::new(LocalSessionManager::default());
-    StreamableHttpService::new(move || Ok(Arc::clone(&server)), sessions, config)
+    let service = StreamableHttpService::new(move || Ok(Arc::clone(&server)), sessions, config);
+    let checked = from_fn_with_state(Arc::clone(state), check_token);
+    Router::new().route_service("/mcp", service).layer(checked)
+}
+
+async fn check_token(
+    State(state): State<Arc<ServerState>>,
+    caller: Caller,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    caller.may(TokenRight::Read)?;
+    let own = state.project.namespace(Some(&state.store)).await?;
+    if caller.namespace != own {
+        let what = format!("a token of namespace `{}`", caller.namespace);
+        let expected = format!("one of `{own}`, the project of this server");
+        return Err(ApiError::new(StatusCode::FORBIDDEN, &what, "Authorization", &expected));
+    }
+    request.extensions_mut().insert(caller);
+    Ok(next.run(request).await)
 }
 
 impl Server {

@@ -36,37 +36,20 @@ const LAYOUT: &str = include_str!("templates/layout.html");
 const PARTS: &str = include_str!("templates/parts.html");
 /// Query parameter with the id of the plan that was just applied.
 const DONE: &str = "done";
-/// Query parameter with the name of a [`Notice`].
+/// Query parameter with a [`Notice`].
 const TOLD: &str = "told";
 
 named! {
-    /// Result of a form that is shown on the next page.
+    /// Result of a form, in the words that the next page shows.
     pub(super) Notice {
-        Changed = "changed",
-        InEffect = "in-effect",
-        NotRetried = "not-retried",
-        Refused = "refused",
-        Retried = "retried",
-        Staged = "staged",
-        Undone = "undone",
-        UndoneBefore = "undone-before",
-    }
-}
-
-impl Notice {
-    fn words(self) -> &'static str {
-        match self {
-            Notice::Changed => "Something changed: this is the updated plan.",
-            Notice::InEffect => "The plan is in effect: nothing to redo.",
-            Notice::NotRetried => "None of these jobs is left to retry.",
-            Notice::Refused => "Refused: its records are set aside.",
-            Notice::Retried => "The jobs will be retried.",
-            Notice::Staged => {
-                "Its records are staged again. They become memory when you accept this plan."
-            }
-            Notice::Undone => "The plan is undone.",
-            Notice::UndoneBefore => "This plan is already undone.",
-        }
+        Changed = "Something changed: this is the updated plan.",
+        InEffect = "The plan is in effect: nothing to redo.",
+        NotRetried = "None of these jobs is left to retry.",
+        Refused = "Refused: its records are set aside.",
+        Retried = "The jobs will be retried.",
+        Staged = "Its records are staged again. They become memory when you accept this plan.",
+        Undone = "The plan is undone.",
+        UndoneBefore = "This plan is already undone.",
     }
 }
 
@@ -190,7 +173,7 @@ impl Visit {
         let section = here.trim_start_matches('/');
         let section = section.split(['/', '?']).next().unwrap_or_default();
         let done = self.done.as_deref();
-        let told = self.get(TOLD).and_then(Notice::of_name).map(Notice::words);
+        let told = self.get(TOLD).and_then(Notice::of_name).map(Notice::name);
         let page = in_layout(body, context! { title, section, csrf, here, done, told })?;
         Ok(Html(page).into_response())
     }
