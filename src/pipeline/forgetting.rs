@@ -73,7 +73,9 @@ struct Sources {
 
 impl Sources {
     fn add(&mut self, record: &Record) {
-        collect_record_passages(record, &mut self.passages);
+        let fields = record.claim.strings().into_iter().map(|(_, text)| text);
+        let quotes = record.evidence.iter().map(|it| it.words.as_str());
+        fields.chain(quotes).for_each(|text| collect_passages(text, &mut self.passages));
         // Retrospectives rephrase records but cite their tags.
         self.passages.insert(record_tag(record.id));
         self.records.insert(record.id);
@@ -87,7 +89,7 @@ impl Sources {
     }
 }
 
-/// What was erased, before the search for it.
+/// Counts, changes and passages of an erasure, before the search for the passages.
 pub(super) struct ErasedSources {
     pub(super) erased: Erased,
     pub(super) changes: Vec<Change>,
@@ -267,15 +269,6 @@ pub(crate) fn becomes(change: &Change) -> &'static str {
         (_, None) => "is erased",
         (Some(before), Some(after)) if before.state != after.state => "is active again",
         (_, Some(_)) => "is rebuilt",
-    }
-}
-
-fn collect_record_passages(record: &Record, passages: &mut BTreeSet<String>) {
-    for (_, text) in record.claim.strings() {
-        collect_passages(text, passages);
-    }
-    for evidence in &record.evidence {
-        collect_passages(evidence.words.as_str(), passages);
     }
 }
 
