@@ -21,8 +21,11 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Maximum length of an id set by a proxy.
 const REQUEST_ID_BYTES_MAX: usize = 64;
 
-/// Maximum number of request bodies in flight; the other half of the connections stays for other requests.
-const UPLOADS_MAX: usize = 128;
+/// Maximum number of request bodies in flight besides those of [`INTAKE`]; a quarter of the connections stays for other
+/// requests.
+const BODIES_MAX: usize = 64;
+/// Paths whose bodies have slots of their own, which are taken only once the token is known.
+const INTAKE: &str = "/v1/";
 
 /// Host names under which clients may address the server. Requests from a web page that uses another name (DNS
 /// rebinding) or has another origin are refused.
@@ -62,7 +65,7 @@ impl AllowedHosts {
 /// server.
 pub(super) fn guarded(router: Router, hosts: Vec<String>) -> Router {
     let (hosts, ids) = (Arc::new(AllowedHosts(hosts)), Arc::new(AtomicU64::new(1)));
-    let uploads = Arc::new(Semaphore::new(UPLOADS_MAX));
+    let uploads = Arc::new(Semaphore::new(BODIES_MAX));
     router.layer(from_fn(move |request: Request, next: Next| {
         let (hosts, ids, uploads) = (hosts.clone(), ids.clone(), uploads.clone());
         async move {
@@ -89,12 +92,12 @@ pub(super) fn guarded(router: Router, hosts: Vec<String>) -> Router {
     }))
 }
 
-/// Takes an upload slot if the request has a body.
+/// Takes a slot if the request has a body that is not for the intake.
 fn upload<'a>(request: &Request, slots: &'a Semaphore) -> Result<Option<SemaphorePermit<'a>>> {
-    if request.body().is_end_stream() {
+    if request.body().is_end_stream() || request.uri().path().starts_with(INTAKE) {
         return Ok(None);
     }
-    slots.try_acquire().map(Some).map_err(|_| too_many(UPLOADS_MAX, ""))
+    slots.try_acquire().map(Some).map_err(|_| too_many(BODIES_MAX, ""))
 }
 
 /// Returns the id set by a proxy, or the next one of this process.

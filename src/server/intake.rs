@@ -18,6 +18,8 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+/// Maximum number of bodies that are received; half of the connections stays for other requests.
+const UPLOADS_MAX: usize = 128;
 /// Maximum number of bodies that are received from one token; the other slots stay for other senders.
 const RECEIVED_MAX: usize = 32;
 /// Maximum number of bodies ingested at the same time; others wait in temporary files.
@@ -32,6 +34,7 @@ const EXPECTED: &str = "a slice document (schemas/slice.v1.json), or a supported
 pub(crate) struct Intake {
     parts: IntakeParts,
     running: Semaphore,
+    uploads: Semaphore,
     /// Slots of the tokens from which bodies are received.
     senders: parking_lot::Mutex<HashMap<String, Arc<Semaphore>>>,
     /// Cached queue length in jobs, and the time of the count.
@@ -51,8 +54,9 @@ pub(crate) struct IntakeParts {
 
 impl Intake {
     pub(crate) fn new(parts: IntakeParts) -> Intake {
-        let (running, length) = (Semaphore::new(RUNNING_MAX), Mutex::new(None));
-        Intake { parts, running, senders: parking_lot::Mutex::default(), length }
+        let [running, uploads] = [RUNNING_MAX, UPLOADS_MAX].map(Semaphore::new);
+        let (senders, length) = (parking_lot::Mutex::default(), Mutex::new(None));
+        Intake { parts, running, uploads, senders, length }
     }
 
     /// # Errors
@@ -84,7 +88,8 @@ impl Intake {
     /// If the body is too large, too slow or incomplete, the server shuts down, or the sender has too many others in
     /// flight.
     pub(super) async fn receive(&self, sender: &str, body: Body, bytes_max: u64) -> Result<Upload> {
-        let _slot = self.slot_of(sender)?;
+        let _of_sender = self.slot_of(sender)?;
+        let _slot = self.uploads.try_acquire().map_err(|_| too_many(UPLOADS_MAX, ""))?;
         let mut upload = Upload::new();
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.next().await {
