@@ -236,8 +236,13 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     if !rows.is_empty() {
         return Ok(());
     }
-    output::note(&match (unknown, namespace) {
-        _ if store.is_none() => {
+    output::note(&nothing_found(store.is_some(), unknown, namespace));
+    output::fail_if(true)
+}
+
+fn nothing_found(has_store: bool, unknown: Option<String>, namespace: Option<String>) -> String {
+    match (unknown, namespace) {
+        _ if !has_store => {
             "nothing found: no store yet; `annalist replay PATH` creates one".to_owned()
         }
         (Some(unknown), _) => format!("nothing found: {unknown}"),
@@ -245,8 +250,7 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
             format!("nothing found in namespace `{name}`: try other words, fewer filters, or --all")
         }
         (None, None) => "nothing found in all namespaces: `annalist records` lists all".to_owned(),
-    });
-    output::fail_if(true)
+    }
 }
 
 async fn note_undated(store: Option<&Store>, request: &SearchRequest) -> Result<()> {
