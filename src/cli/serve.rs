@@ -20,7 +20,8 @@ use crate::privacy::Gate;
 use crate::server::{HttpServer, Intake, IntakeParts, Project, ServerState, mcp};
 use crate::store::{OpenMode, Store, StoreError};
 use axum::Router;
-use std::net::{Ipv6Addr, SocketAddr};
+use axum::http::uri::Authority;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
@@ -90,17 +91,12 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Parses a host name or address as in a `Host` header, with an optional port.
+/// Parses a host name or address as in a `Host` header without a port.
 fn host(text: &str) -> Result<String, String> {
-    let is_name = |name: &str| {
-        let plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
-        !name.is_empty() && name.chars().all(plain)
-    };
-    let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    if is_name(text) || inner.is_some_and(|it| it.parse::<Ipv6Addr>().is_ok()) {
-        return Ok(text.to_owned());
-    }
-    Err("expected a name without scheme, port or path, such as memory.example".to_owned())
+    let is_plain = text.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_.:[]".contains(&it));
+    let is_host = is_plain && text.parse::<Authority>().is_ok_and(|it| it.host() == text);
+    let expected = "expected a name without scheme, port or path, such as memory.example";
+    is_host.then(|| text.to_owned()).ok_or_else(|| expected.to_owned())
 }
 
 pub(super) fn meters() -> Arc<Meters> {

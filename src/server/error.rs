@@ -54,20 +54,18 @@ impl From<StoreError> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let (status, line) = (self.status, self.error.clone());
-        let mut response = with_retry((status, axum::Json(self)).into_response());
+        let mut response = (status, axum::Json(self)).into_response();
         response.extensions_mut().insert(line);
-        if status == StatusCode::UNAUTHORIZED {
-            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        let headers = response.headers_mut();
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(RETRY_AFTER, RETRY_SECS.into());
+            }
+            _ => {}
         }
         response
     }
-}
-
-/// Adds `Retry-After` where the same request may succeed later.
-pub(super) fn with_retry(mut response: Response) -> Response {
-    if [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&response.status())
-    {
-        response.headers_mut().insert(RETRY_AFTER, RETRY_SECS.into());
-    }
-    response
 }

@@ -40,7 +40,7 @@ impl HttpServer {
         if state.page_secret.is_none() {
             return guard::guarded(api::closed(router), hosts);
         }
-        router = api::closed(router.merge(page::router(&state)));
+        router = api::closed(router.merge(page::router(state)));
         guard::guarded(router, hosts).layer(from_fn(page::show_errors))
     }
 }

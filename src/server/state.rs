@@ -3,10 +3,14 @@
 use super::error::{ApiError, Result};
 use super::intake::Intake;
 use crate::adapters::memory_files::MemoryFolder;
+use crate::adapters::process;
 use crate::adapters::spool::Spool;
 use crate::config::Config;
 use crate::domain::{Digest, Timestamp};
-use crate::pipeline::{Embedder, Namespaces, namespace_of_folder, project_namespace};
+use crate::pipeline::{
+    Consolidator, DirSync, Directories, Embedder, Namespaces, namespace_of_folder,
+    project_namespace,
+};
 use crate::privacy::Gate;
 use crate::store::{Store, StoreError, TokenRight};
 use crate::text::phrase::with_causes;
@@ -59,6 +63,24 @@ pub(crate) struct ServerState {
     pub spool: Option<Spool>,
     /// Secret of this run in the page's address; `None` if there is no page.
     pub page_secret: Option<String>,
+}
+
+impl ServerState {
+    /// Consolidation by rule.
+    pub(super) fn consolidator(&self) -> Consolidator {
+        let (store, clock) = (self.store.clone(), self.project.clock);
+        let holder = process::name().to_owned();
+        Consolidator { store, holder, clock, waits: true, adjudicator: None }
+    }
+
+    pub(super) fn directories(&self) -> Directories {
+        let Project { config, gate, clock, .. } = &self.project;
+        let (store, holder) = (self.store.clone(), process::name().to_owned());
+        let dir_sync = DirSync { store, holder, clock: *clock, gate: gate.clone() };
+        // An unreadable directory is treated as absent.
+        let here = self.project.directory().ok().flatten();
+        Directories { dir_sync, here, namespace: config.namespace.clone() }
+    }
 }
 
 pub(crate) fn token_digest(token: &[u8]) -> Digest {

@@ -1,8 +1,9 @@
 //! Access to the page: a secret of this run in the printed address, then a cookie. Changes need our origin and a CSRF
 //! token.
 
-use super::shell::{Page, PageError, Result, parameters, secured};
+use super::shell::{ApiError, Result, parameters, secured};
 use crate::domain::Digest;
+use crate::server::state::ServerState;
 use axum::extract::{Form, FromRequest, Request, State};
 use axum::http::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use axum::http::uri::Authority;
@@ -16,13 +17,18 @@ use std::sync::Arc;
 pub(super) const TOKEN: &str = "token";
 const CSRF: &str = "csrf";
 
-impl Page {
+impl ServerState {
+    /// Secret of this run; there is no page without one.
+    fn secret(&self) -> &str {
+        self.page_secret.as_deref().unwrap_or_default()
+    }
+
     pub(super) fn csrf(&self) -> String {
-        Digest::of(&["page-form", &self.token]).to_string()
+        Digest::of(&["page-form", self.secret()]).to_string()
     }
 
     fn cookie(&self) -> String {
-        Digest::of(&["page-cookie", &self.token]).to_string()
+        Digest::of(&["page-cookie", self.secret()]).to_string()
     }
 }
 
@@ -38,8 +44,12 @@ fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// Middleware that admits only requests with access to the page.
-pub(super) async fn guard(State(page): State<Arc<Page>>, request: Request, next: Next) -> Response {
-    secured(match refusal(&page, &request) {
+pub(super) async fn guard(
+    State(state): State<Arc<ServerState>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    secured(match refusal(&state, &request) {
         Some(refused) => refused,
         None => next.run(request).await,
     })
@@ -47,10 +57,10 @@ pub(super) async fn guard(State(page): State<Arc<Page>>, request: Request, next:
 
 fn unknown() -> Response {
     let line = "open the address that `annalist serve` printed: it has the secret of this run";
-    PageError::refused(StatusCode::UNAUTHORIZED, line).into_response()
+    ApiError::of_page(StatusCode::UNAUTHORIZED, line).into_response()
 }
 
-fn refusal(page: &Page, request: &Request) -> Option<Response> {
+fn refusal(state: &ServerState, request: &Request) -> Option<Response> {
     // They hold no data, and the page of a refusal needs them.
     if ["/style.css", "/script.js"].contains(&request.uri().path()) {
         return None;
@@ -58,19 +68,19 @@ fn refusal(page: &Page, request: &Request) -> Option<Response> {
     if request.method() == Method::GET
         && let Some(token) = parameters(request.uri()).get(TOKEN)
     {
-        let is_ours = is_same(token, &page.token);
-        return Some(if is_ours { entered(page, request) } else { unknown() });
+        let is_ours = is_same(token, state.secret());
+        return Some(if is_ours { entered(state, request) } else { unknown() });
     }
     let cookies = request.headers().get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
     let mut pairs = cookies.flat_map(|it| it.split(';')).filter_map(|it| it.trim().split_once('='));
-    let (own_name, own) = (cookie_name(request.headers()), page.cookie());
+    let (own_name, own) = (cookie_name(request.headers()), state.cookie());
     let is_known = pairs.any(|(name, value)| name == own_name && is_same(value, &own));
     (!is_known).then(unknown)
 }
 
 /// Exchanges the secret in the address for a cookie.
-fn entered(page: &Page, request: &Request) -> Response {
-    let (name, value) = (cookie_name(request.headers()), page.cookie());
+fn entered(state: &ServerState, request: &Request) -> Response {
+    let (name, value) = (cookie_name(request.headers()), state.cookie());
     let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict");
     (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, request.uri().path().to_owned())])
         .into_response()
@@ -78,7 +88,7 @@ fn entered(page: &Page, request: &Request) -> Response {
 
 /// Submitted form whose origin and CSRF token were checked.
 pub(super) struct Posted {
-    pub(super) page: Arc<Page>,
+    pub(super) state: Arc<ServerState>,
     fields: BTreeMap<String, String>,
 }
 
@@ -97,20 +107,20 @@ impl Posted {
     }
 }
 
-impl FromRequest<Arc<Page>> for Posted {
-    type Rejection = PageError;
+impl FromRequest<Arc<ServerState>> for Posted {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, page: &Arc<Page>) -> Result<Posted> {
+    async fn from_request(request: Request, state: &Arc<ServerState>) -> Result<Posted> {
         // If the header is present, its value was checked before.
         let has_origin = request.headers().contains_key(ORIGIN);
-        let form = Form::<BTreeMap<String, String>>::from_request(request, page).await;
-        let Form(fields) = form.map_err(|_| PageError::bad("not a form of this page"))?;
-        let posted = Posted { page: Arc::clone(page), fields };
-        let refused = |line| Err(PageError::refused(StatusCode::FORBIDDEN, line));
+        let form = Form::<BTreeMap<String, String>>::from_request(request, state).await;
+        let Form(fields) = form.map_err(|_| ApiError::bad("not a form of this page"))?;
+        let posted = Posted { state: Arc::clone(state), fields };
+        let refused = |line| Err(ApiError::of_page(StatusCode::FORBIDDEN, line));
         match posted.field(CSRF) {
             _ if !has_origin => refused("the header Origin is missing; nothing was changed"),
             "" => refused("not a form of this page; nothing was changed"),
-            csrf if is_same(csrf, &posted.page.csrf()) => Ok(posted),
+            csrf if is_same(csrf, &posted.state.csrf()) => Ok(posted),
             _ => refused("this form is from another run of `annalist serve`: reload the page"),
         }
     }

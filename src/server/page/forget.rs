@@ -1,10 +1,11 @@
 //! Forgetting: a preview of what would be erased, then the same operation as on the command line.
 
 use super::access::Posted;
-use super::shell::{Page, PageError, Result, Visit, one, parsed};
+use super::shell::{ApiError, Result, Visit, one, parsed};
 use super::views::cut;
 use crate::domain::Change;
 use crate::pipeline::{ForgetResult, ForgetTarget, Forgotten, becomes, check_meant};
+use crate::server::state::ServerState;
 use crate::store::Erasure;
 use crate::text::phrase::{count, counted};
 use axum::response::Response;
@@ -14,31 +15,31 @@ const LISTED_MAX: usize = 100;
 
 /// Conversation or record that a request names, and its namespace.
 async fn wanted<'a>(
-    page: &Page,
+    state: &ServerState,
     get: impl Fn(&str) -> Option<&'a str>,
 ) -> Result<(String, ForgetTarget)> {
     let expected = "a conversation or a record";
     match (get("session"), get("record")) {
         (Some(id), _) => {
-            let session = one(page.store.session_named(id).await?, "session")?;
-            check_meant(id, session.native_id.as_str()).map_err(PageError::bad)?;
+            let session = one(state.store.session_named(id).await?, "session")?;
+            check_meant(id, session.native_id.as_str()).map_err(ApiError::bad)?;
             Ok((session.namespace, ForgetTarget::Session(session.id)))
         }
         (None, Some(id)) => {
-            let found = page.store.record(parsed(id, expected)?).await?;
+            let found = state.store.record(parsed(id, expected)?).await?;
             let record = one(found, "record")?.stored.record;
-            check_meant(id, &record.id.to_string()).map_err(PageError::bad)?;
+            check_meant(id, &record.id.to_string()).map_err(ApiError::bad)?;
             Ok((record.provenance.namespace, ForgetTarget::Record(record.id)))
         }
-        (None, None) => Err(PageError::bad(format!("expected the id of {expected}"))),
+        (None, None) => Err(ApiError::bad(format!("expected the id of {expected}"))),
     }
 }
 
 pub(super) async fn preview(visit: Visit) -> Result<Response> {
-    let (namespace, target) = wanted(&visit.page, |name| visit.get(name)).await?;
-    let Page { store, consolidator, directories, .. } = &*visit.page;
-    let found = consolidator.preview_forgetting(&namespace, &target).await?;
-    let files = directories.files_with(&found).await?;
+    let (namespace, target) = wanted(&visit.state, |name| visit.get(name)).await?;
+    let store = &visit.state.store;
+    let found = visit.state.consolidator().preview_forgetting(&namespace, &target).await?;
+    let files = visit.state.directories().files_with(&found).await?;
     let Erasure { records, changes, .. } = &found.erasure;
     let named = records.iter().copied().take(LISTED_MAX).collect();
     let named = store.records_of(named).await?.into_iter();
@@ -74,21 +75,21 @@ fn change_view(change: &Change) -> Value {
 
 pub(super) async fn forget(visit: Visit, posted: Posted) -> Result<Response> {
     if posted.field("sure") != "yes" {
-        return Err(PageError::bad("nothing was erased: confirm with the checkbox"));
+        return Err(ApiError::bad("nothing was erased: confirm with the checkbox"));
     }
-    let page = &posted.page;
+    let state = &posted.state;
     let get = |name: &str| Some(posted.field(name)).filter(|it| !it.is_empty());
-    let (namespace, target) = wanted(page, get).await?;
-    let outcome = page.directories.forget(&page.consolidator, &namespace, &target).await?;
+    let (namespace, target) = wanted(state, get).await?;
+    let outcome = state.directories().forget(&state.consolidator(), &namespace, &target).await?;
     let (erased, proof) = match outcome {
         Forgotten::Done(ForgetResult { erased, proof, .. }) => (erased, proof),
         Forgotten::Busy => {
             let why = "another process is changing this memory; nothing was erased, try again";
-            return Err(PageError::busy(why));
+            return Err(ApiError::busy(why));
         }
         Forgotten::Moved(_) => {
             let why = "memory changed in the meantime; nothing was erased, review again";
-            return Err(PageError::busy(why));
+            return Err(ApiError::busy(why));
         }
     };
     let (memories, changed) = (count(erased.memories_gone), count(erased.memories_changed));

@@ -33,7 +33,7 @@ const SECTIONS: [(Section, &str); 8] = [
 ];
 
 pub(super) async fn list(visit: Visit) -> Result<Response> {
-    let store = &visit.page.store;
+    let store = &visit.state.store;
     let mut projects = store.namespaces().await?;
     let namespace = match visit.get("namespace") {
         Some(named) => named.to_owned(),
@@ -58,7 +58,7 @@ pub(super) async fn list(visit: Visit) -> Result<Response> {
             let list = format!("/memory?namespace={}&section={name}&page=", encoded(&namespace));
             links = Some(pager(visit.number(), LISTED, &mut memories, &list)?);
         }
-        let memories = with_places(&visit.page, &memories).await?;
+        let memories = with_places(&visit.state, &memories).await?;
         let total = counts.get(&section).copied().unwrap_or_default();
         sections.push(context! { name, title, total, memories });
     }
@@ -76,8 +76,8 @@ pub(super) async fn list(visit: Visit) -> Result<Response> {
 }
 
 pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response> {
-    let store = &visit.page.store;
-    let id = tag_or_id(visit.page.directories.here.as_ref(), &id)?;
+    let store = &visit.state.store;
+    let id = tag_or_id(visit.state.directories().here.as_ref(), &id)?;
     let memory = one(memory_named(store, &id).await?, "memory")?;
     let found = one(why(store, &memory.id.to_string()).await?, "memory")?;
     // With many plans, only the ledger: it has what was done to this memory, but not the consequences for others.
@@ -101,7 +101,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     let related =
         related.iter().map(|(name, by)| context! { name => *name, memory => memory_view(by) });
     let view = context! {
-        memory => with_places(&visit.page, std::slice::from_ref(&memory)).await?.get_item_by_index(0).ok(),
+        memory => with_places(&visit.state, std::slice::from_ref(&memory)).await?.get_item_by_index(0).ok(),
         related => related.collect::<Value>(),
         namespace => &memory.namespace,
         fields => fields.map(|(name, text)| context! { name, text }).collect::<Value>(),

@@ -19,18 +19,18 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 pub(super) use shell::show_errors;
-use shell::{Page, Visit, apart};
+use shell::{Visit, apart};
 use std::sync::Arc;
 
 const STYLE: &str = include_str!("style.css");
 /// Search as you type; every page works without it.
 const SCRIPT: &str = include_str!("script.js");
 
-pub(super) fn router(state: &ServerState) -> Router {
-    let page = Arc::new(Page::of(state));
+pub(super) fn router(state: Arc<ServerState>) -> Router {
     let asset = |kind: &'static str, text: &'static str| {
         get(move || async move { ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store")], text) })
     };
+    let decide = |posted: Posted| apart(move || review::decide(posted));
     let next = |visit: Visit| apart(move || plans::next(visit));
     let answer = |posted: Posted| apart(move || plans::answer(posted));
     let undo = |posted: Posted| apart(move || plans::undo(posted));
@@ -42,7 +42,7 @@ pub(super) fn router(state: &ServerState) -> Router {
         .route("/memory", get(memory::list))
         .route("/memory/{id}", get(memory::show))
         .route("/review", get(review::show))
-        .route("/verdict", post(review::decide))
+        .route("/verdict", post(decide))
         .route("/search", get(search::show))
         .route("/session", get(session::list))
         .route("/session/{id}", get(session::show))
@@ -56,6 +56,6 @@ pub(super) fn router(state: &ServerState) -> Router {
         .route("/forget", get(preview).post(erase))
         .route("/style.css", asset("text/css; charset=utf-8", STYLE))
         .route("/script.js", asset("text/javascript; charset=utf-8", SCRIPT))
-        .route_layer(from_fn_with_state(Arc::clone(&page), access::guard))
-        .with_state(page)
+        .route_layer(from_fn_with_state(Arc::clone(&state), access::guard))
+        .with_state(state)
 }

@@ -1,14 +1,13 @@
 //! Plans: the next plan as a diff before it is applied, and applied plans, which can be undone.
 
 use super::access::Posted;
-use super::shell::{
-    Notice, Page, PageError, Result, Visit, encoded, one, parsed, telling, went_on,
-};
+use super::shell::{ApiError, Notice, Result, Visit, encoded, one, parsed, telling, went_on};
 use super::views::{cut, memory_view, pager, range};
 use crate::adapters::clock;
 use crate::domain::{Change, Disposition, Memory, MemoryId, Operation, Plan, PlanId, Timestamp};
 use crate::memory_dir::FileChange;
 use crate::pipeline::{ConsolidationOutcome, PlannedConsolidation, RedoOutcome, SyncedDirectory};
+use crate::server::state::ServerState;
 use crate::store::{PlanEntry, Store, StoredPlan};
 use crate::text::diff::difference;
 use crate::text::phrase::counted;
@@ -28,7 +27,7 @@ const TOO_MANY: &str =
 const TEMPLATE: &str = include_str!("templates/plan.html");
 
 pub(super) async fn list(visit: Visit) -> Result<Response> {
-    let store = &visit.page.store;
+    let store = &visit.state.store;
     let mut plans = store.latest_plans(range(visit.number(), LISTED)).await?;
     let pager = pager(visit.number(), LISTED, &mut plans, "/plans?page=")?;
     let waiting =
@@ -99,10 +98,9 @@ fn change_view(change: &Change, memory_view: impl Fn(&Memory) -> Value) -> Value
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
     let became = match (before, after) {
         (None, _) => "is new",
-        (Some(_), None) => "is removed",
         (Some(before), Some(after)) if before.state != after.state => "changes state",
         (Some(before), Some(after)) if before.stage != after.stage => "advances",
-        (Some(_), Some(_)) => "changes",
+        (Some(_), _) => "changes",
     };
     context! { became, before => before.map(&memory_view), after => after.map(&memory_view) }
 }
@@ -127,7 +125,7 @@ fn file_view(path: String, change: &FileChange) -> Value {
 }
 
 pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response> {
-    let store = &visit.page.store;
+    let store = &visit.state.store;
     let found = store.plan_entry(parsed(&id, "a plan")?, SHOWN_BYTES_MAX).await?;
     let PlanEntry { id, namespace, at, undone_at, plan } = one(found, "plan")?;
     let undone = undone(at, undone_at);
@@ -138,43 +136,43 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     visit.render("A plan", TEMPLATE, context! { at => clock::local_minute(at), undone, ..view })
 }
 
-async fn stored(page: &Page, id: &str) -> Result<StoredPlan> {
-    one(page.store.plan(parsed(id, "a plan")?).await?, "plan")
+async fn stored(state: &ServerState, id: &str) -> Result<StoredPlan> {
+    one(state.store.plan(parsed(id, "a plan")?).await?, "plan")
 }
 
 /// Previews consolidation by rule: the changes, and the directories after them.
 pub(super) async fn next(visit: Visit) -> Result<Response> {
-    let namespace = visit.get("namespace").ok_or_else(|| PageError::bad("expected a namespace"))?;
-    let page = &visit.page;
-    let planned = done(namespace, page.consolidator.plan(namespace).await?)?;
+    let namespace = visit.get("namespace").ok_or_else(|| ApiError::bad("expected a namespace"))?;
+    let state = &visit.state;
+    let planned = done(namespace, state.consolidator().plan(namespace).await?)?;
     let mut files = Vec::new();
-    for SyncedDirectory { folder, report } in page.directories.preview(&planned.plan).await? {
-        let shown = |file: &FileChange| page.directories.shown(&folder, file.path.clone());
+    for SyncedDirectory { folder, report } in state.directories().preview(&planned.plan).await? {
+        let shown = |file: &FileChange| state.directories().shown(&folder, file.path.clone());
         files.extend(report.changes.iter().map(|file| file_view(shown(file), file)));
     }
     let more_files = files.len().saturating_sub(FILES_MAX);
     files.truncate(FILES_MAX);
-    let view = context! { files, more_files, ..plan_view(&page.store, &planned.plan).await? };
+    let view = context! { files, more_files, ..plan_view(&state.store, &planned.plan).await? };
     visit.render("What would change", TEMPLATE, view)
 }
 
 /// Applies the previewed plan, or sets its records aside.
 pub(super) async fn answer(posted: Posted) -> Result<Response> {
-    let page = &posted.page;
+    let state = &posted.state;
     let namespace = posted.field("namespace");
     let shown: PlanId = parsed(posted.field("plan"), "a plan")?;
-    page.directories.import_edits(namespace).await?;
-    let now = done(namespace, page.consolidator.plan(namespace).await?)?;
+    state.directories().import_edits(namespace).await?;
+    let now = done(namespace, state.consolidator().plan(namespace).await?)?;
     if now.plan.id != shown {
         return Ok(telling(&next_of(namespace), Notice::Changed));
     }
-    let applied = done(namespace, page.consolidator.run(namespace).await?)?.plan.id.to_string();
+    let applied = done(namespace, state.consolidator().run(namespace).await?)?.plan.id.to_string();
     let is_refused = posted.field("answer") == "refuse";
     if is_refused {
-        let stored = stored(page, &applied).await?;
-        done(namespace, page.consolidator.undo(&stored, true).await?)?;
+        let stored = stored(state, &applied).await?;
+        done(namespace, state.consolidator().undo(&stored, true).await?)?;
     }
-    page.directories.renew(namespace).await?;
+    state.directories().renew(namespace).await?;
     if is_refused {
         return Ok(telling(&format!("/plans/{applied}"), Notice::Refused));
     }
@@ -182,36 +180,36 @@ pub(super) async fn answer(posted: Posted) -> Result<Response> {
 }
 
 pub(super) async fn undo(posted: Posted) -> Result<Response> {
-    let stored = stored(&posted.page, posted.field("plan")).await?;
+    let stored = stored(&posted.state, posted.field("plan")).await?;
     let back = posted.back("/plans");
     if stored.undone_at.is_some() {
         return Ok(telling(back, Notice::UndoneBefore));
     }
     let namespace = stored.plan.namespace.as_str();
     // Imports edits by people first, so that the undo does not discard them.
-    posted.page.directories.import_edits(namespace).await?;
-    done(namespace, posted.page.consolidator.undo(&stored, false).await?)?;
-    posted.page.directories.renew(namespace).await?;
+    posted.state.directories().import_edits(namespace).await?;
+    done(namespace, posted.state.consolidator().undo(&stored, false).await?)?;
+    posted.state.directories().renew(namespace).await?;
     Ok(telling(back, Notice::Undone))
 }
 
 /// Redoes an undone plan as `annalist consolidate --redo` does.
 pub(super) async fn redo(posted: Posted) -> Result<Response> {
-    let page = &posted.page;
-    let stored = stored(page, posted.field("plan")).await?;
+    let state = &posted.state;
+    let stored = stored(state, posted.field("plan")).await?;
     let namespace = stored.plan.namespace.as_str();
     if stored.undone_at.is_none() {
         return Ok(telling(&next_of(namespace), Notice::InEffect));
     }
-    page.directories.import_edits(namespace).await?;
-    match page.consolidator.redo(&stored).await? {
+    state.directories().import_edits(namespace).await?;
+    match state.consolidator().redo(&stored).await? {
         RedoOutcome::Applied => {
-            page.directories.renew(namespace).await?;
+            state.directories().renew(namespace).await?;
             Ok(went_on("/plans", &stored.plan.id.to_string()))
         }
         RedoOutcome::Released(_) => Ok(telling(&next_of(namespace), Notice::Staged)),
-        RedoOutcome::Busy => Err(PageError::leased(namespace)),
-        RedoOutcome::Moved => Err(PageError::busy("its memories have changed since")),
+        RedoOutcome::Busy => Err(ApiError::leased(namespace)),
+        RedoOutcome::Moved => Err(ApiError::busy("its memories have changed since")),
     }
 }
 
@@ -222,13 +220,13 @@ fn next_of(namespace: &str) -> String {
 fn done(namespace: &str, outcome: ConsolidationOutcome) -> Result<PlannedConsolidation> {
     match outcome {
         ConsolidationOutcome::Done(planned) => Ok(*planned),
-        ConsolidationOutcome::Busy => Err(PageError::leased(namespace)),
-        ConsolidationOutcome::Moved(ids) => Err(PageError::busy(format!(
+        ConsolidationOutcome::Busy => Err(ApiError::leased(namespace)),
+        ConsolidationOutcome::Moved(ids) => Err(ApiError::busy(format!(
             "{} of `{namespace}` changed in the meantime; nothing was written. Undo the newest \
              plan first",
             counted(ids.len() as u64, "memory")
         ))),
         // There is no adjudicator, so no model call can halt it.
-        ConsolidationOutcome::Halted(_) => Err(PageError::failed("the model cannot be called")),
+        ConsolidationOutcome::Halted(_) => Err(ApiError::failed("the model cannot be called")),
     }
 }

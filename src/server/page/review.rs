@@ -2,18 +2,20 @@
 //! the command line.
 
 use super::access::Posted;
-use super::shell::{Page, PageError, Result, Visit, apart, encoded, one, parsed, went_on};
+use super::shell::{ApiError, Result, Visit, encoded, one, parsed, went_on};
 use super::views::{pager, range, with_places};
 use crate::consolidate::PersonVerdict;
-use crate::domain::{Claim, Memory, MemoryId, Plan};
+use crate::domain::{Memory, MemoryId, Plan};
+use crate::memory_dir::suspicion;
 use crate::pipeline::{DecisionOutcome, Question, pair_questions, pairs};
+use crate::server::state::ServerState;
 use axum::response::Response;
 use minijinja::{Value, context};
 
 const LISTED: u32 = 20;
 
 pub(super) async fn show(visit: Visit) -> Result<Response> {
-    let store = &visit.page.store;
+    let store = &visit.state.store;
     let open = store.open_namespaces().await?;
     let namespace = visit.get("namespace").map(str::to_owned);
     let namespace = namespace.or_else(|| (open.len() == 1).then(|| open[0].clone()));
@@ -31,41 +33,34 @@ pub(super) async fn show(visit: Visit) -> Result<Response> {
         let pager = pager(number, LISTED, &mut part, &address)?;
         let mut pairs = Vec::new();
         for question in &part {
-            pairs.push(pair_view(&visit.page, question).await?);
+            pairs.push(pair_view(&visit.state, question).await?);
         }
         view = context! { namespace, pairs, total, pager, before => listed.skip, ..view };
     }
     visit.render("Review", include_str!("templates/review.html"), view)
 }
 
-async fn pair_view(page: &Page, question: &Question) -> Result<Value> {
+async fn pair_view(state: &ServerState, question: &Question) -> Result<Value> {
     let memories: Vec<Memory> = question.memories().into_iter().cloned().collect();
     Ok(context! {
         why => why(question),
         // Memory that the other one may close.
         asked => question.asked().map(|it| it.id.to_string()),
-        memories => with_places(page, &memories).await?,
+        memories => with_places(state, &memories).await?,
     })
 }
 
 /// Suspected relation between the two, in words.
-fn why(question: &Question) -> &'static str {
-    match question {
-        Question::Pair { is_certain: true, .. } => "These contradict each other.",
-        Question::Pair { one, other, .. } => match (&one.claim, &other.claim) {
-            (Claim::Request(_), Claim::Attempt(it)) if it.succeeded => {
-                "The request may have been fulfilled."
-            }
-            (Claim::Request(_), Claim::Attempt(_)) => "This may have been tried for the request.",
-            (Claim::Discussion(_), Claim::Decision(_)) => "The question may have been settled.",
-            (Claim::Attempt(it), Claim::Attempt(later)) if !it.succeeded && later.succeeded => {
-                "The failure may have been solved."
-            }
-            (one, other) if one.kind() == other.kind() => "The earlier one may be outdated.",
-            (_, _) => "One may follow from the other.",
-        },
-        Question::Open(_) => "This is open.",
-    }
+fn why(question: &Question) -> String {
+    let Question::Pair { one, other, is_certain: false } = question else {
+        return "These contradict each other.".to_owned();
+    };
+    let suspected = |it, by, of: &str, the: &str| {
+        suspicion(it, by, false).map(|words| format!("The {of} is {words} the {the}."))
+    };
+    suspected(one, other, "earlier", "later")
+        .or_else(|| suspected(other, one, "later", "earlier"))
+        .unwrap_or_else(|| "One may follow from the other.".to_owned())
 }
 
 /// Applies a verdict and redirects to the page that it came from.
@@ -78,22 +73,22 @@ pub(super) async fn decide(posted: Posted) -> Result<Response> {
         "close" => PersonVerdict::Close { memory: first },
         "reopen" => PersonVerdict::Reopen { memory: first },
         "retract" => PersonVerdict::Retract { memory: first },
-        _ => return Err(PageError::bad("expected a verdict of this page")),
+        _ => return Err(ApiError::bad("expected a verdict of this page")),
     };
-    let memory = one(posted.page.store.memory(first.0.into()).await?, "memory")?;
-    let back = posted.back(&format!("/memory/{first}")).to_owned();
-    let plan =
-        apart(move || async move { applied(&posted.page, &memory.namespace, verdict).await });
-    Ok(went_on(&back, &plan.await?.id.to_string()))
+    let memory = one(posted.state.store.memory(first.0.into()).await?, "memory")?;
+    let page = format!("/memory/{first}");
+    let back = posted.back(&page);
+    let plan = applied(&posted.state, &memory.namespace, verdict).await?;
+    Ok(went_on(back, &plan.id.to_string()))
 }
 
-async fn applied(page: &Page, namespace: &str, verdict: PersonVerdict) -> Result<Plan> {
-    page.directories.import_edits(namespace).await?;
-    let plan = match page.consolidator.decide(namespace, verdict).await? {
+async fn applied(state: &ServerState, namespace: &str, verdict: PersonVerdict) -> Result<Plan> {
+    state.directories().import_edits(namespace).await?;
+    let plan = match state.consolidator().decide(namespace, verdict).await? {
         DecisionOutcome::Done(plan) => *plan,
-        DecisionOutcome::Refused(why) => return Err(PageError::bad(why)),
-        DecisionOutcome::Busy => return Err(PageError::leased(namespace)),
+        DecisionOutcome::Refused(why) => return Err(ApiError::bad(why)),
+        DecisionOutcome::Busy => return Err(ApiError::leased(namespace)),
     };
-    page.directories.renew(namespace).await?;
+    state.directories().renew(namespace).await?;
     Ok(plan)
 }

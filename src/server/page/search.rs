@@ -1,8 +1,8 @@
 //! Search with the ranking of the command line. The script requests the same page on each input.
 
 use super::shell::{Result, Visit};
-use super::views::{address, cut, day, speaker};
-use crate::domain::{ClaimKind, Memory};
+use super::views::{address, cut, day, speaker, tone};
+use crate::domain::ClaimKind;
 use crate::pipeline::{HitState, SearchHit, SearchRequest, search};
 use crate::rows::SearchRow;
 use crate::search::Query;
@@ -26,14 +26,8 @@ pub(super) fn hit_view(hit: &SearchHit, query: &Query) -> Value {
         kind => row.kind_in_words,
         state => row.standing,
         tone => match hit.state {
-            HitState::Current | HitState::Completed => "good",
-            HitState::Superseded if hit.memory.as_ref().is_some_and(Memory::is_answered) => "good",
-            HitState::Staged | HitState::Note => "",
-            HitState::Conflicting
-            | HitState::Superseded
-            | HitState::Retracted
-            | HitState::Discarded
-            | HitState::Quarantined => "bad",
+            HitState::Conflicting | HitState::Discarded | HitState::Quarantined => "bad",
+            _ => hit.memory.as_ref().map_or("", tone),
         },
         day => day(hit.at()),
         headline => hit.claim().map_or_else(|| words.clone(), |it| cut(it.headline())),
@@ -51,21 +45,22 @@ pub(super) async fn show(visit: Visit) -> Result<Response> {
     let open = visit.get("open").is_some();
     let problem = Query::parse(words).err();
     let is_asked = !words.is_empty() || kind.is_some() || open;
-    let store = &visit.page.store;
+    let store = &visit.state.store;
     let (mut note, mut hits) = (None, Vec::new());
     if is_asked && problem.is_none() {
         let namespace = namespace.map(str::to_owned);
         let filter = SearchFilter { namespace, kind, open, ..SearchFilter::default() };
         let words = words.to_owned();
-        let (here, limit) = (visit.page.directories.here.clone(), HITS_MAX + 1);
+        let (here, limit) = (visit.state.directories().here.clone(), HITS_MAX + 1);
         let mut request = SearchRequest { words, filter, limit, here, ..SearchRequest::default() };
         // The model is not called at every keystroke.
-        if let Some(embedder) = visit.page.embedder.as_ref().filter(|_| visit.get(LIVE).is_none()) {
+        if let Some(embedder) = visit.state.embedder.as_ref().filter(|_| visit.get(LIVE).is_none())
+        {
             note = embedder.prepare(store, &mut request).await;
         }
         let mut notes = Vec::new();
         if !request.excludes_notes() {
-            notes = visit.page.directories.notes().await?;
+            notes = visit.state.directories().notes().await?;
         }
         hits = search(Some(store), &request, notes).await?;
     }

@@ -1,7 +1,7 @@
 //! Redacted conversation with its evidence marked, the skipped entries with reasons, and what a model was asked about it and
 //! answered.
 
-use super::shell::{Page, Result, Visit, one, parsed};
+use super::shell::{Result, Visit, one, parsed};
 use super::views::{ENTRIES, cut, day, pager, range, shortened, span, speaker};
 use crate::adapters::{clock, walk};
 use crate::domain::{
@@ -9,6 +9,7 @@ use crate::domain::{
     Session, Speaker,
 };
 use crate::pipeline::{Asked, asked};
+use crate::server::state::ServerState;
 use crate::store::{EntryEnd, RecordFilter, Store, StoreError, StoredRun};
 use crate::text::phrase::counted;
 use axum::extract::Path;
@@ -61,9 +62,9 @@ fn session_view(session: &Session, title: &str) -> Value {
 }
 
 pub(super) async fn list(visit: Visit) -> Result<Response> {
-    let mut found = visit.page.store.latest_sessions(range(visit.number(), LISTED)).await?;
+    let mut found = visit.state.store.latest_sessions(range(visit.number(), LISTED)).await?;
     let pager = pager(visit.number(), LISTED, &mut found, "/session?page=")?;
-    let titles = titles(&visit.page.store, &found).await?;
+    let titles = titles(&visit.state.store, &found).await?;
     let sessions: Value =
         found.iter().zip(&titles).map(|(it, title)| session_view(it, title)).collect();
     let template = include_str!("templates/sessions.html");
@@ -85,7 +86,7 @@ fn run_view(stored: &StoredRun) -> Value {
 }
 
 pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response> {
-    let store = &visit.page.store;
+    let store = &visit.state.store;
     let session = one(store.session_named(&id).await?, "conversation")?;
     let title = titles(store, std::slice::from_ref(&session)).await?.concat();
     let listed = range(visit.number(), ENTRIES);
@@ -107,7 +108,7 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
             let own = record.evidence.iter().filter(|it| it.ordinal == entry.ordinal);
             let own: Vec<&Evidence> = own.collect();
             if !own.is_empty() {
-                views.push(record_view(&visit.page, record, &own).await?);
+                views.push(record_view(&visit.state, record, &own).await?);
                 evidence.extend(own);
             }
         }
@@ -147,9 +148,13 @@ pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Respons
     visit.render(&title, include_str!("templates/session.html"), view)
 }
 
-async fn record_view(page: &Page, record: &Record, evidence: &[&Evidence]) -> Result<Value> {
+async fn record_view(
+    state: &ServerState,
+    record: &Record,
+    evidence: &[&Evidence],
+) -> Result<Value> {
     let fields: BTreeSet<&str> = evidence.iter().map(|it| it.field.as_str()).collect();
-    let memory = page.store.memory_on(record.id).await?;
+    let memory = state.store.memory_on(record.id).await?;
     Ok(context! {
         id => record.id.to_string(),
         kind => record.claim.kind().name(),
@@ -215,9 +220,9 @@ fn parts<'t>(text: &'t str, marks: &[Range<usize>], fold: usize) -> Vec<Part<'t>
 }
 
 pub(super) async fn run(visit: Visit, Path(id): Path<String>) -> Result<Response> {
-    let Page { store, config, .. } = &*visit.page;
+    let ServerState { store, project, .. } = &*visit.state;
     let run = one(store.run(parsed(&id, "an extraction")?).await?, "extraction")?;
-    let asked = asked(store, config, &run.run).await?;
+    let asked = asked(store, &project.config, &run.run).await?;
     let view = context! {
         session => run.run.session.to_string(),
         asked => asked.iter().map(asked_view).collect::<Value>(),

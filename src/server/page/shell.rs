@@ -1,16 +1,12 @@
 //! Frame of every page: shared state, layout with navigation and notices, request parameters, and errors as pages.
 
-use crate::adapters::process;
-use crate::adapters::spool::Spool;
-use crate::config::Config;
-use crate::domain::{Timestamp, named};
+use crate::domain::named;
 use crate::memory_dir::SOURCE;
-use crate::pipeline::{
-    Consolidator, DirSync, Directories, Embedder, LookupError, SyncError, blocking,
-};
-use crate::server::error::{ApiError, ErrorLine, with_retry};
+use crate::pipeline::{LookupError, SyncError, blocking};
+use crate::server::error::ErrorLine;
+pub(super) use crate::server::error::{ApiError, Result};
 use crate::server::state::ServerState;
-use crate::store::{IdPrefix, PrefixLookup, Store, StoreError};
+use crate::store::{IdPrefix, PrefixLookup};
 use crate::text::terminal;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Query, Request};
@@ -28,8 +24,6 @@ use std::convert::Infallible;
 use std::str::FromStr;
 use std::sync::Arc;
 use tokio::runtime::Handle;
-
-pub(super) type Result<T, E = PageError> = std::result::Result<T, E>;
 
 const LAYOUT: &str = include_str!("templates/layout.html");
 /// Macros shared by the templates.
@@ -66,52 +60,6 @@ const RULES: [(HeaderName, &str); 4] = [
 ];
 const PAGES_MAX: u32 = 100_000;
 
-/// The store and the directories that the handlers read and change.
-pub(super) struct Page {
-    pub(super) config: Config,
-    pub(super) store: Store,
-    pub(super) consolidator: Consolidator,
-    pub(super) directories: Directories,
-    pub(super) embedder: Option<Arc<Embedder>>,
-    pub(super) spool: Option<Spool>,
-    pub(super) clock: fn() -> Timestamp,
-    /// Secret of this run that grants access to the page.
-    pub(super) token: String,
-}
-
-impl Page {
-    pub(super) fn of(state: &ServerState) -> Page {
-        let ServerState { project, store, .. } = state;
-        let (clock, holder) = (project.clock, process::name().to_owned());
-        Page {
-            config: project.config.clone(),
-            store: store.clone(),
-            consolidator: Consolidator {
-                store: store.clone(),
-                holder: holder.clone(),
-                clock,
-                waits: true,
-                adjudicator: None,
-            },
-            directories: Directories {
-                dir_sync: DirSync {
-                    store: store.clone(),
-                    holder,
-                    clock,
-                    gate: project.gate.clone(),
-                },
-                // An unreadable directory is treated as absent.
-                here: project.directory().ok().flatten(),
-                namespace: project.config.namespace.clone(),
-            },
-            embedder: state.embedder.clone(),
-            spool: state.spool.clone(),
-            clock,
-            token: state.page_secret.clone().unwrap_or_default(),
-        }
-    }
-}
-
 /// Runs blocking work on directories on a separate thread.
 pub(super) async fn apart<T, F>(work: impl FnOnce() -> F + Send + 'static) -> T
 where
@@ -123,7 +71,7 @@ where
 }
 
 pub(super) struct Visit {
-    pub(super) page: Arc<Page>,
+    pub(super) state: Arc<ServerState>,
     /// Path and query, to return to.
     here: String,
     parameters: BTreeMap<String, String>,
@@ -131,10 +79,13 @@ pub(super) struct Visit {
     done: Option<String>,
 }
 
-impl FromRequestParts<Arc<Page>> for Visit {
+impl FromRequestParts<Arc<ServerState>> for Visit {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, page: &Arc<Page>) -> Result<Visit, Infallible> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &Arc<ServerState>,
+    ) -> Result<Visit, Infallible> {
         let parameters = parameters(&parts.uri);
         let of_page: Vec<String> = parameters
             .iter()
@@ -145,11 +96,11 @@ impl FromRequestParts<Arc<Page>> for Visit {
         let here = format!("{}{query}{}", parts.uri.path(), of_page.join("&"));
         let mut done = None;
         if let Some(Ok(prefix)) = parameters.get(DONE).map(|it| it.parse::<IdPrefix>())
-            && let Ok(PrefixLookup::One(stored)) = page.store.plan_entry(prefix, 0).await
+            && let Ok(PrefixLookup::One(stored)) = state.store.plan_entry(prefix, 0).await
         {
             done = stored.undone_at.is_none().then(|| stored.id.to_string());
         }
-        Ok(Visit { page: Arc::clone(page), here, parameters, done })
+        Ok(Visit { state: Arc::clone(state), here, parameters, done })
     }
 }
 
@@ -167,7 +118,7 @@ impl Visit {
 
     /// Renders the page as HTML; the template names the values of `view` as `v`.
     pub(super) fn render(&self, title: &str, template: &str, view: Value) -> Result<Response> {
-        let (csrf, here) = (self.page.csrf(), self.here.as_str());
+        let (csrf, here) = (self.state.csrf(), self.here.as_str());
         let values = context! { v => view, csrf => &csrf, here };
         let body = rendered(&format!("{PARTS}{template}"), values)?;
         let section = here.trim_start_matches('/');
@@ -199,7 +150,7 @@ fn rendered(template: &str, values: Value) -> Result<String> {
     engine.add_filter("linked", linked);
     engine.add_filter("sentence", sentence);
     let page = engine.template_from_str(template).and_then(|it| it.render(values));
-    Ok(terminal::neutral(&page.map_err(|error| PageError::failed(error.to_string()))?))
+    Ok(terminal::neutral(&page.map_err(|error| ApiError::failed(error.to_string()))?))
 }
 
 /// Begins a message with a capital letter.
@@ -250,70 +201,49 @@ fn with_parameter(back: &str, name: &str, value: &str) -> Response {
     Redirect::to(&format!("{back}{mark}{name}={}", encoded(value))).into_response()
 }
 
-/// Error page with a status and one line; [`show_errors`] renders it.
-#[derive(Clone, Debug)]
-pub(super) struct PageError {
-    status: StatusCode,
-    line: String,
-}
-
-impl PageError {
-    pub(super) fn refused(status: StatusCode, line: impl Into<String>) -> PageError {
-        PageError { status, line: line.into() }
+/// Refusals of the page, of one line each; [`show_errors`] renders them.
+impl ApiError {
+    pub(super) fn of_page(status: StatusCode, line: impl Into<String>) -> ApiError {
+        ApiError::new(status, &line.into(), "", "")
     }
 
-    pub(super) fn bad(line: impl Into<String>) -> PageError {
-        PageError::refused(StatusCode::BAD_REQUEST, line)
+    pub(super) fn bad(line: impl Into<String>) -> ApiError {
+        ApiError::of_page(StatusCode::BAD_REQUEST, line)
     }
 
-    pub(super) fn failed(line: impl Into<String>) -> PageError {
-        PageError::refused(StatusCode::INTERNAL_SERVER_ERROR, line)
+    pub(super) fn failed(line: impl Into<String>) -> ApiError {
+        ApiError::of_page(StatusCode::INTERNAL_SERVER_ERROR, line)
     }
 
-    pub(super) fn busy(line: impl Into<String>) -> PageError {
-        PageError::refused(StatusCode::CONFLICT, line)
+    pub(super) fn busy(line: impl Into<String>) -> ApiError {
+        ApiError::of_page(StatusCode::CONFLICT, line)
     }
 
     /// Error because another process holds the lease of a namespace.
-    pub(super) fn leased(namespace: &str) -> PageError {
+    pub(super) fn leased(namespace: &str) -> ApiError {
         let why = "another process is changing its memory; try again";
-        PageError::busy(format!("namespace `{namespace}`: {why}"))
+        ApiError::busy(format!("namespace `{namespace}`: {why}"))
     }
 }
 
-impl From<StoreError> for PageError {
-    fn from(error: StoreError) -> PageError {
-        let ApiError { status, error } = error.into();
-        PageError::refused(status, error.what)
-    }
-}
-
-impl From<SyncError> for PageError {
-    fn from(error: SyncError) -> PageError {
+impl From<SyncError> for ApiError {
+    fn from(error: SyncError) -> ApiError {
         match error {
-            SyncError::Busy(_) => PageError::busy(error.to_string()),
+            SyncError::Busy(_) => ApiError::busy(error.to_string()),
             SyncError::Store(error) => error.into(),
             SyncError::Disk { .. } | SyncError::OtherNamespace { .. } => {
-                PageError::failed(error.to_string())
+                ApiError::failed(error.to_string())
             }
         }
     }
 }
 
-impl From<LookupError> for PageError {
-    fn from(error: LookupError) -> PageError {
+impl From<LookupError> for ApiError {
+    fn from(error: LookupError) -> ApiError {
         match error {
-            LookupError::Name(line) => PageError::bad(line),
+            LookupError::Name(line) => ApiError::bad(line),
             LookupError::Store(error) => error.into(),
         }
-    }
-}
-
-impl IntoResponse for PageError {
-    fn into_response(self) -> Response {
-        let mut response = with_retry(self.status.into_response());
-        response.extensions_mut().insert(self);
-        response
     }
 }
 
@@ -325,16 +255,18 @@ pub(in crate::server) async fn show_errors(request: Request, next: Next) -> Resp
     let back = referer(request.headers());
     let mut response = next.run(request).await;
     let status = response.status();
-    let of_page = response.extensions_mut().remove::<PageError>().map(|it| it.line);
-    let of_other = response.extensions_mut().remove::<ErrorLine>().filter(|_| by_browser);
-    let of_other = of_other.map(|ErrorLine { what, expected, .. }| match status {
+    let line = response.extensions_mut().remove::<ErrorLine>();
+    let line = line.filter(|it| it.expected.is_empty() || by_browser);
+    let Some(ErrorLine { what, expected, .. }) = line else { return response };
+    let line = match status {
+        _ if expected.is_empty() => what,
         StatusCode::NOT_FOUND => "there is no page at this address".to_owned(),
         StatusCode::METHOD_NOT_ALLOWED => {
             "this address does not take this kind of request".to_owned()
         }
+        _ if status.is_server_error() => what,
         _ => format!("{what}: expected {expected}"),
-    });
-    let Some(line) = of_page.or(of_other) else { return response };
+    };
     let title = status.canonical_reason().unwrap_or("Error");
     let body = "<h1>{{ title }}</h1><p>{{ line|sentence|code }}</p>\
         {% if back %}<p><a href=\"{{ back }}\">Back</a></p>{% endif %}";
@@ -372,15 +304,15 @@ pub(super) fn one<T>(found: PrefixLookup<T>, what: &str) -> Result<T> {
         PrefixLookup::One(one) => Ok(*one),
         PrefixLookup::None => {
             let line = format!("no such {what}; it may have been forgotten");
-            Err(PageError::refused(StatusCode::NOT_FOUND, line))
+            Err(ApiError::of_page(StatusCode::NOT_FOUND, line))
         }
         PrefixLookup::Many(_) => {
-            Err(PageError::bad(format!("this id matches more than one {what}")))
+            Err(ApiError::bad(format!("this id matches more than one {what}")))
         }
     }
 }
 
 /// Parses an id or its prefix; `what` names the object in the error.
 pub(super) fn parsed<T: FromStr>(id: &str, what: &str) -> Result<T> {
-    id.parse().map_err(|_| PageError::bad(format!("expected the id of {what}")))
+    id.parse().map_err(|_| ApiError::bad(format!("expected the id of {what}")))
 }

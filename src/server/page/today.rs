@@ -2,13 +2,14 @@
 
 use super::access::Posted;
 use super::search::hit_view;
-use super::shell::{Notice, Page, Result, Visit, encoded, telling};
+use super::shell::{Notice, Result, Visit, encoded, telling};
 use super::views::{cut, with_places};
 use crate::adapters::clock;
 use crate::agents::quoted;
-use crate::domain::{ClaimKind, JobState, Timestamp};
+use crate::domain::{Claim, ClaimKind, JobState, Timestamp};
 use crate::pipeline::{DayHits, Obstacle, SearchHit, obstacles, search_days};
 use crate::search::Query;
+use crate::server::state::ServerState;
 use crate::store::{FailedRun, JobSelection, QueueStats, Spent, Store};
 use crate::text::phrase::{count, counted};
 use axum::response::Response;
@@ -23,8 +24,8 @@ const OPEN_MAX: u32 = 30;
 const FAILED_MAX: usize = 20;
 
 pub(super) async fn show(visit: Visit) -> Result<Response> {
-    let store = &visit.page.store;
-    let now = (visit.page.clock)();
+    let store = &visit.state.store;
+    let now = (visit.state.project.clock)();
     let zone = clock::zone();
     let today = now.date_in(&zone);
     let begins =
@@ -44,7 +45,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response> {
     open.sort_by(|one, other| one.namespace.cmp(&other.namespace));
     let mut left_open = Vec::new();
     for own in open.chunk_by(|one, other| one.namespace == other.namespace) {
-        let memories = with_places(&visit.page, own).await?;
+        let memories = with_places(&visit.state, own).await?;
         left_open.push(context! { namespace => &own[0].namespace, memories });
     }
     let depth = store.depth(now).await?;
@@ -56,7 +57,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response> {
         undated,
         left_open,
         is_more_open,
-        needs => needs(&visit.page, &depth, failed.len()).await?,
+        needs => needs(&visit.state, &depth, failed.len()).await?,
         waits => waits(store, &depth).await?,
         more_failed => failed.len().saturating_sub(FAILED_MAX),
         failed => failed.into_iter().take(FAILED_MAX).map(failed_view).collect::<Value>(),
@@ -69,32 +70,26 @@ pub(super) async fn show(visit: Visit) -> Result<Response> {
 }
 
 fn projects(hits: &[SearchHit]) -> Value {
-    const DEEDS: [(ClaimKind, &str); 4] = [
-        (ClaimKind::Decision, "Decided"),
-        (ClaimKind::Attempt, "Tried"),
-        (ClaimKind::Request, "Asked"),
-        (ClaimKind::Discussion, "Discussed"),
-    ];
-    let mut by_project: BTreeMap<&str, Vec<&SearchHit>> = BTreeMap::new();
+    const TITLES: [&str; 5] = ["Decided", "Tried", "Asked", "Discussed", "Noted by an agent"];
+    let mut by_project: BTreeMap<&str, [Vec<Value>; TITLES.len()]> = BTreeMap::new();
     for hit in hits {
-        by_project.entry(hit.namespace().unwrap_or_default()).or_default().push(hit);
+        let group = match hit.claim().map(Claim::kind) {
+            Some(_) if hit.is_noted() => 4,
+            Some(ClaimKind::Decision) => 0,
+            Some(ClaimKind::Attempt) => 1,
+            Some(ClaimKind::Request) => 2,
+            Some(ClaimKind::Discussion) => 3,
+            None => continue,
+        };
+        let groups = by_project.entry(hit.namespace().unwrap_or_default()).or_default();
+        groups[group].push(hit_view(hit, &Query::default()));
     }
-    let project = |(namespace, hits): (&str, Vec<&SearchHit>)| {
-        let groups = DEEDS.iter().filter_map(|(kind, title)| {
-            let is_own = |hit: &&SearchHit| {
-                !hit.is_noted() && hit.claim().is_some_and(|it| it.kind() == *kind)
-            };
-            group(title, hits.iter().copied().filter(is_own))
-        });
-        let noted = group("Noted by an agent", hits.iter().copied().filter(|it| it.is_noted()));
-        context! { namespace, groups => groups.chain(noted).collect::<Value>() }
+    let project = |(namespace, groups): (&str, [Vec<Value>; TITLES.len()])| {
+        let groups = TITLES.into_iter().zip(groups).filter(|(_, hits)| !hits.is_empty());
+        let groups: Value = groups.map(|(title, hits)| context! { title, hits }).collect();
+        context! { namespace, groups }
     };
     by_project.into_iter().map(project).collect()
-}
-
-fn group<'h>(title: &str, hits: impl Iterator<Item = &'h SearchHit>) -> Option<Value> {
-    let hits: Vec<Value> = hits.map(|hit| hit_view(hit, &Query::default())).collect();
-    (!hits.is_empty()).then(|| context! { title, hits })
 }
 
 fn cost(when: &str, spent: Spent) -> String {
@@ -105,14 +100,15 @@ fn cost(when: &str, spent: Spent) -> String {
 }
 
 /// Problems that need a person, each with the command, the button or the page that solves it.
-async fn needs(page: &Page, depth: &QueueStats, failed: usize) -> Result<Vec<Value>> {
+async fn needs(state: &ServerState, depth: &QueueStats, failed: usize) -> Result<Vec<Value>> {
     let mut needs = Vec::new();
     if failed > 0 {
         let line = format!("{} failed", counted(failed as u64, "slice"));
         let link = "each with the command that tries it again";
         needs.push(context! { line, link, page => "#failed" });
     }
-    let spooled = page.spool.as_ref().map(|it| it.left_behind((page.clock)())).unwrap_or_default();
+    let spooled =
+        state.spool.as_ref().map(|it| it.left_behind((state.project.clock)())).unwrap_or_default();
     if let Some(oldest) = spooled.first() {
         let transcripts = counted(spooled.len() as u64, "transcript");
         let problem = cut(oldest.problem.as_deref().unwrap_or("not enqueued yet"));
@@ -125,8 +121,8 @@ async fn needs(page: &Page, depth: &QueueStats, failed: usize) -> Result<Vec<Val
         let detail = dead.and_then(|it| it.detail.as_deref()).map(cut);
         needs.push(context! { line, detail, retries => dead.map(|it| &it.kind) });
     }
-    for namespace in page.store.open_namespaces().await? {
-        let pairs = page.store.open_pairs(&namespace, true, 1_000).await?.len() as u64;
+    for namespace in state.store.open_namespaces().await? {
+        let pairs = state.store.open_pairs(&namespace, true, 1_000).await?.len() as u64;
         if pairs > 0 {
             let line = format!("{} of {namespace} to decide", counted(pairs, "pair"));
             let page = format!("/review?namespace={}", encoded(&namespace));
@@ -163,8 +159,8 @@ fn failed_view(it: FailedRun) -> Value {
 pub(super) async fn retry(posted: Posted) -> Result<Response> {
     let kind = Some(posted.field("kind").to_owned());
     let which = JobSelection::Dead { kind, namespace: None };
-    let now = (posted.page.clock)();
-    let changes = posted.page.store.retry(which, now).await?;
+    let now = (posted.state.project.clock)();
+    let changes = posted.state.store.retry(which, now).await?;
     let is_any = changes.iter().any(|it| it.done);
     Ok(telling(posted.back("/"), if is_any { Notice::Retried } else { Notice::NotRetried }))
 }

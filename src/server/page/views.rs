@@ -1,13 +1,14 @@
 //! Views of memories and records for the templates.
 
-use super::shell::{Page, PageError, Result};
+use super::shell::{ApiError, Result};
 use crate::adapters::clock;
 use crate::domain::{
-    Claim, Evidence, Memory, MemoryState, Record, RecordId, SessionId, Speaker, Stage, Timestamp,
-    shown_words,
+    Claim, Evidence, Memory, Record, RecordId, SessionId, Speaker, Timestamp, shown_words,
 };
+use crate::memory_dir::{Section, section};
 use crate::pipeline::marked;
 use crate::rows::MemoryRow;
+use crate::server::state::ServerState;
 use crate::store::PageRange;
 use crate::text::truncate;
 use axum::http::StatusCode;
@@ -62,12 +63,12 @@ fn place_view(record: &Record) -> Option<Value> {
 }
 
 /// Views of memories, each with its marks and its first source.
-pub(super) async fn with_places(page: &Page, memories: &[Memory]) -> Result<Value> {
+pub(super) async fn with_places(state: &ServerState, memories: &[Memory]) -> Result<Value> {
     let first = memories.iter().filter_map(|it| it.sources.first().copied());
-    let records = page.store.records_of(first.collect()).await?;
+    let records = state.store.records_of(first.collect()).await?;
     let records: BTreeMap<RecordId, Record> = records.into_iter().map(|it| (it.id, it)).collect();
     let first = |it: &Memory| it.sources.first().and_then(|id| records.get(id));
-    let hits = marked(&page.store, memories.to_vec(), None, (page.clock)()).await?;
+    let hits = marked(&state.store, memories.to_vec(), None, (state.project.clock)()).await?;
     let rows = hits.iter().filter_map(MemoryRow::of_hit).map(|it| it.standing_in_words());
     Ok(memories.iter().zip(rows).map(|(it, standing)| view(it, standing, first(it))).collect())
 }
@@ -83,18 +84,12 @@ pub(super) fn period(from: Option<Timestamp>, until: Option<Timestamp>) -> Strin
 }
 
 /// CSS class of a memory's state: `good`, `bad` or empty.
-fn tone(memory: &Memory) -> &'static str {
-    let is_bad = match &memory.claim {
-        Claim::Attempt(it) if !it.succeeded => memory.is_open(),
-        Claim::Attempt(_) | Claim::Decision(_) | Claim::Discussion(_) | Claim::Request(_) => {
-            memory.stage == Stage::Refuted
-        }
-    };
-    match &memory.claim {
+pub(super) fn tone(memory: &Memory) -> &'static str {
+    match section(memory) {
         _ if memory.is_answered() => "good",
-        _ if is_bad || memory.state != MemoryState::Active => "bad",
-        Claim::Request(_) | Claim::Discussion(_) if memory.is_open() => "",
-        Claim::Decision(_) | Claim::Request(_) | Claim::Discussion(_) | Claim::Attempt(_) => "good",
+        Section::Request | Section::Question => "",
+        Section::Failure | Section::Past => "bad",
+        Section::Rule | Section::Decision | Section::Lesson | Section::Done => "good",
     }
 }
 
@@ -141,7 +136,7 @@ pub(super) fn range(number: u32, size: u32) -> PageRange {
 pub(super) fn pager<T>(number: u32, size: u32, found: &mut Vec<T>, address: &str) -> Result<Value> {
     if found.is_empty() && number > 1 {
         let line = "this list has no such page";
-        return Err(PageError::refused(StatusCode::NOT_FOUND, line));
+        return Err(ApiError::of_page(StatusCode::NOT_FOUND, line));
     }
     let is_more = found.len() > size as usize;
     found.truncate(size as usize);
