@@ -42,6 +42,7 @@ Finds records, the memories based on them, and what people wrote in the director
 memory ranks below its replacement. English synonyms, such as `ship` for `deploy`, are found too, \
 and rank lower. `annalist why ID` shows the evidence of a hit. Exits with 1 if nothing is \
 found.")]
+#[command(group = clap::ArgGroup::new("range").args(["since", "until"]).multiple(true))]
 pub(super) struct Args {
     /// Words in any case, form and order; without words, the newest items are listed
     words: Vec<String>,
@@ -73,7 +74,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DATE", value_parser = date_end)]
     until: Option<Timestamp>,
     /// With --since or --until, also records without a time
-    #[arg(long)]
+    #[arg(long, requires = "range")]
     undated: bool,
     /// Only what names this file in its claim or quotes, or comes from this transcript; `annalist why FILE:LINE` also
     /// knows the files that tools wrote

@@ -24,6 +24,8 @@ mod hit;
 const CANDIDATES_MAX: u32 = 200;
 /// The same for searches by state, which is not in the index and drops some candidates.
 const CANDIDATES_BY_STATE_MAX: u32 = 2_000;
+/// Number of records that are read for each open memory that is wanted, as several may support one.
+const RECORDS_PER_OPEN: u32 = 10;
 /// Maximum number of further candidates that match a synonym.
 const SYNONYM_CANDIDATES_MAX: u32 = 60;
 /// Maximum number of candidates nearest to the query's vector.
@@ -99,9 +101,15 @@ pub(crate) async fn search(
     let mut near_places: Vec<usize> = Vec::new();
     let mut memories = MemoryCache { store, known: HashMap::new() };
     if let Some(store) = store {
-        let is_by_state = request.state.is_some() || request.filter.open;
-        let limit = if is_by_state { CANDIDATES_BY_STATE_MAX } else { CANDIDATES_MAX };
-        let limit = limit.max(u32::try_from(request.limit).unwrap_or(u32::MAX));
+        let wanted = u32::try_from(request.limit).unwrap_or(u32::MAX);
+        let limit = match request.filter.open {
+            _ if request.state.is_some() => CANDIDATES_BY_STATE_MAX,
+            true => wanted
+                .saturating_mul(RECORDS_PER_OPEN)
+                .clamp(CANDIDATES_MAX, CANDIDATES_BY_STATE_MAX),
+            false => CANDIDATES_MAX,
+        };
+        let limit = limit.max(wanted);
         let mut found = store.candidates(query.keys(), request.filter.clone(), limit).await?;
         let synonyms = query.synonym_keys();
         if !synonyms.is_empty() {

@@ -9,6 +9,7 @@ use crate::consolidate::{
 use crate::consolidate::{consolidate, decide, entered_keys, withdraw};
 use crate::domain::*;
 use crate::domain::{Memory, MemoryMap, Plan};
+use crate::search::Query;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Stages a run with one record per claim.
@@ -409,6 +410,31 @@ async fn what_was_read_anew_is_withdrawn_once_and_comes_back_with_the_older_read
         }
         assert_eq!(store.memories(None).await.unwrap(), believed);
         assert!(planned(&store).await.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_filter_finds_what_ranks_below_many_others() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let claims: Vec<String> = (0..30).map(|n| format!("Sealed valve {n}")).collect();
+        let claims: Vec<&str> = claims.iter().map(String::as_str).collect();
+        let mut staged = staging(&session, "run", 0, &claims);
+        let intent = "Seal the last valve of the old house by the river before winter".to_owned();
+        staged.records[0].claim =
+            Claim::Request(PersonRequest { intent, target: None, summary: "asked".to_owned() });
+        staged.records[0].id = Record::id_of(staged.run.id, &staged.records[0].claim);
+        let id = staged.records[0].id;
+        stage(&store, staged).await.unwrap();
+        let found = async |kind| {
+            let filter = SearchFilter { kind, ..SearchFilter::default() };
+            let found = store.candidates(Query::of("valve").keys(), filter, 1).await.unwrap();
+            found.records.iter().map(|(it, _)| it.record.id).collect::<Vec<_>>()
+        };
+        assert_eq!(found(Some(ClaimKind::Request)).await, [id]);
+        let best = found(None).await;
+        assert!(best.len() == 1 && best != [id], "longer texts rank lower");
     })
     .await;
 }

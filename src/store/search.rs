@@ -14,6 +14,8 @@ use std::fmt::Write;
 const MATCHES_MAX: u64 = 20_000;
 /// The same per requested candidate, for small limits.
 const MATCHES_PER_CANDIDATE: u64 = 100;
+/// Number of best matches, per requested candidate, that are filtered first. Most filters leave enough of them.
+const BEST_PER_CANDIDATE: u64 = 10;
 /// Number of texts migrated in one transaction.
 const ENTERED_AT_ONCE: u32 = 500;
 
@@ -210,7 +212,7 @@ fn enter_older(db: &mut Db) -> Result<bool> {
 
 /// SQL fragments of a lookup for the current database.
 pub(super) struct Lookup {
-    from: &'static str,
+    from: String,
     /// Condition on `?1`, which is bound to [`Lookup::keys`].
     condition: String,
     score: String,
@@ -223,12 +225,23 @@ impl Lookup {
     /// Looks up texts by `condition` alone, regardless of words.
     pub(super) fn numbered(from: &'static str, condition: String) -> Lookup {
         let (score, keys) = ("c.no".to_owned(), String::new());
-        Lookup { from, condition, score, keys, is_of_all: false }
+        Lookup { from: from.to_owned(), condition, score, keys, is_of_all: false }
+    }
+
+    /// Looks up only the `most` best texts, before any filter.
+    fn best(&self, most: u64) -> Lookup {
+        let Lookup { condition, score, keys, .. } = self;
+        let from = format!(
+            "(SELECT search.rowid AS no, {score} AS score FROM search WHERE {condition}
+                ORDER BY score DESC, no DESC LIMIT {most}) best JOIN records c ON c.no = best.no"
+        );
+        let (condition, score) = ("1 = 1".to_owned(), "best.score".to_owned());
+        Lookup { from, condition, score, keys: keys.clone(), is_of_all: false }
     }
 
     /// Looks up texts with any of `keys`, given with their rarity; without keys all texts, newest first.
     fn of(db: &Db, keys: &[(u64, f64)]) -> Lookup {
-        let from = "search JOIN records c ON c.no = search.rowid";
+        let from = "search JOIN records c ON c.no = search.rowid".to_owned();
         let listed = |mark: char, or: &str| {
             let each = keys.iter().map(|(key, _)| format!("{mark}{key:x}{mark}"));
             each.collect::<Vec<_>>().join(or)
@@ -302,8 +315,16 @@ fn candidates(db: &mut Db, keys: &[u64], filter: &SearchFilter, limit: u32) -> R
         return Ok(Candidates { frequencies, ..Candidates::default() });
     }
     let lookup = Lookup::of(db, &looked_up);
-    let records = records(db, &lookup, filter, limit)?.into_iter();
-    let records = records.map(|(_, memory, stored)| (stored, memory)).collect();
+    let matches: u64 = looked_up.iter().filter_map(|(key, _)| frequencies.with.get(key)).sum();
+    let best = u64::from(limit) * BEST_PER_CANDIDATE;
+    let mut found = Vec::new();
+    if best < matches {
+        found = records(db, &lookup.best(best), filter, limit)?;
+    }
+    if found.len() < limit as usize {
+        found = records(db, &lookup, filter, limit)?;
+    }
+    let records = found.into_iter().map(|(_, memory, stored)| (stored, memory)).collect();
     let memories = match filter.is_of_memories() {
         true => memories(db, &lookup, filter, limit)?,
         false => Vec::new(),

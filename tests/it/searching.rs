@@ -130,6 +130,8 @@ fn filters_leave_out_what_does_not_fit() {
         assert!(!told.stderr.contains("without a time"), "{}", told.stderr);
         let of_none = some(&["--until", "1999-01-01", "--undated"]);
         assert_eq!(of_none.len(), undated);
+        let without = place.run(&["search", "--all", "--undated"]);
+        assert!(without.code == 2 && without.stderr.contains("--since"), "{}", without.stderr);
     }
 }
 
