@@ -47,6 +47,8 @@ const FOLLOWS: [&str; 23] = [
     "the trade-off", "daher", "deshalb", "das heißt", "der nachteil", "der vorteil", "donc",
     "por eso", "por lo tanto",
 ];
+/// Beginnings of objections.
+const OBJECTS: [&str; 4] = ["but ", "aber ", "mais ", "pero "];
 /// Marks around quotations.
 const QUOTES: [char; 7] = ['"', '“', '”', '„', '«', '»', '`'];
 /// Minimum number of words in a clause about an option.
@@ -258,6 +260,7 @@ fn alternatives(it: &Decision, talk: &str) -> Vec<String> {
     let others = options.iter().enumerate().filter(|(at, _)| Some(*at) != chosen);
     let why = |at| reason(&it.rationale, at, &names).or_else(|| reason(talk, at, &names));
     let line = |(at, option): (usize, &&str)| match why(at) {
+        Some(why) if why.starts_with(option) => why,
         Some(why) => format!("{option} – {why}"),
         None => (*option).to_owned(),
     };
@@ -381,8 +384,8 @@ fn chosen(it: &Decision, options: &[&str]) -> Option<usize> {
     best.map(|(_, _, at)| at).or(only)
 }
 
-/// The clause of the rationale that names this option and no other.
-fn reason<'t>(rationale: &'t str, option: usize, names: &[Vec<u64>]) -> Option<&'t str> {
+/// The clause of the rationale that names this option and no other, with the objection behind it.
+fn reason(rationale: &str, option: usize, names: &[Vec<u64>]) -> Option<String> {
     let is_clause = |part: &str| part.split_whitespace().count() >= CLAUSE_WORDS_MIN;
     let parts = rationale.split("; ").flat_map(|part| part.split(". "));
     let clauses = parts.flat_map(|part| part.split(", ")).flat_map(|part| {
@@ -390,19 +393,26 @@ fn reason<'t>(rationale: &'t str, option: usize, names: &[Vec<u64>]) -> Option<&
         let is_split = part.split(" and ").all(is_clause);
         if is_split { part.split(" and ").collect() } else { vec![part] }
     });
-    let is_about = |clause: &&str| {
+    let named_in = |clause: &str| -> Vec<usize> {
         let said = keys(clause);
-        let named =
-            |name: &Vec<u64>| !name.is_empty() && name.iter().all(|word| said.contains(word));
-        names.iter().enumerate().all(|(at, name)| named(name) == (at == option))
+        let is_named = |at: &usize| {
+            !names[*at].is_empty() && names[*at].iter().all(|word| said.contains(word))
+        };
+        (0..names.len()).filter(is_named).collect()
     };
     // A consequence is no reason.
     let mut clauses = clauses.map(str::trim).filter(|clause| !follows(clause));
-    let clause = end_trimmed(clauses.find(is_about)?);
+    let clause = end_trimmed(clauses.find(|clause| named_in(clause) == [option])?);
+    let objection = clauses.next().map(end_trimmed);
+    let objects = |it: &&str| OBJECTS.iter().any(|word| it.starts_with(word));
+    let objection = objection.filter(|it| objects(it) && named_in(it).is_empty());
     // A clause from a longer quotation has one of its marks.
     let is_quoted = clause.matches(QUOTES).count().is_multiple_of(2);
     let clause = if is_quoted { clause } else { clause.trim_matches(QUOTES) };
-    is_clause(clause).then_some(clause)
+    is_clause(clause).then(|| match objection {
+        Some(objection) => format!("{clause}, {objection}"),
+        None => clause.to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -492,7 +502,7 @@ mod tests {
             "Stripe",
             &["Stripe", "Mollie", "Adyen"],
             why,
-            &["Mollie – Mollie has no terminal", "Adyen – Adyen asks for a turnover"],
+            &["Mollie has no terminal", "Adyen asks for a turnover"],
         );
         check(
             "Go",
@@ -508,8 +518,8 @@ mod tests {
     fn an_alternative_has_what_was_said_against_it_before() {
         let options = ["SQLite", "Kafka"].map(str::to_owned).to_vec();
         let it = Decision { options, chosen: "SQLite".into(), rationale: String::new() };
-        let talk = "SQLite is there; Kafka is too heavy for us";
-        assert_eq!(alternatives(&it, talk), ["Kafka – Kafka is too heavy for us"]);
+        let talk = "SQLite is there; Kafka is known, but too heavy for us";
+        assert_eq!(alternatives(&it, talk), ["Kafka is known, but too heavy for us"]);
     }
 
     #[test]

@@ -208,7 +208,7 @@ fn print(records: &[StoredRecord], as_json: bool) -> Result<()> {
     let quarantined = rows.iter().filter(|it| it.state == RecordState::Quarantined).count();
     if quarantined > 0 && !as_json {
         output::note(&format!(
-            "{YELLOW}?{YELLOW:#} {quarantined} quarantined: not proven, never used; \
+            "{YELLOW}?{YELLOW:#} {quarantined} quarantined: not proven, so not in memory; \
              `annalist why ID` shows why"
         ));
     }
