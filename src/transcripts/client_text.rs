@@ -10,13 +10,14 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-const INJECTED_TAGS: [&str; 6] = [
+const INJECTED_TAGS: [&str; 7] = [
     "environment_details",
     "system-reminder",
     "user_info",
     "session_context",
     "hook_context",
     "qwen:user-prompt-submit-context",
+    "mode_notice",
 ];
 /// Tag and beginning of the instructions that Cline puts in front of the words with a command.
 const INSTRUCTIONS: &str = "explicit_instructions";
@@ -96,7 +97,8 @@ const NOTICES: &str = "[Request interrupted by user|Operation stopped by hook:|<
     <user_action>|<task-notification>|<agent-notification>|<bash-notification>|<teammate-message|<agent-message|\
     <cross-session-message|Another Claude session sent a message:\n<|<channel source=|<channel-message|\
     <github-webhook-activity>|<mcp-resource-update|<mcp-polling-update|<new-diagnostics>|\
-    <subagent_notification>|<codex_delegation>|<local-command-stdout>|<local-command-stderr>";
+    <subagent_notification>|<codex_delegation>|<local-command-stdout>|<local-command-stderr>|\
+    User has manually exited Plan Mode.|Background execution update:\n<background_output>";
 const INJECTED: &str = "<local-command-caveat>|Caveat: The messages below|Base directory for this skill:|\
     <ide_opened_file>|<ide_selection>|<environment_context>|<user_instructions>|\
     # AGENTS.md instructions for|<permissions instructions>|<recommended_plugins>|<skill>|\
@@ -109,6 +111,9 @@ const INJECTED: &str = "<local-command-caveat>|Caveat: The messages below|Base d
     # TODO LIST CREATION REQUIRED|# TODO LIST RECOMMENDED|# TODO LIST (Optional|Files attached by the user:\n|\
     The user has provided feedback on the results. Consider|The user provided additional content:|\
     [The user has switched to ACT MODE|<explicit_instructions>\nCRITICAL FILE STATE ALERT|\
+    Here is the user's editor context as a JSON object|Here is a summary of changes in the user's editor context|\
+    System: Potential loop detected.|- **Workspace Directories:**|\
+    The user approved switching to act mode. Continue with the approved plan now.|\
     Skipping tool due to user rejecting a previous tool|Tool was interrupted and not executed due to|[Image: source: ";
 /// Tags around command output.
 const OUTPUTS: [&str; 4] =

@@ -145,6 +145,15 @@ impl Conversation<'_> {
         self.commands.contains(&self.key(id))
     }
 
+    pub(super) fn note_command(&mut self, id: &str) {
+        self.commands.insert(self.key(id));
+    }
+
+    /// Time of the current record.
+    pub(super) fn now(&self) -> Option<Timestamp> {
+        self.frame.at
+    }
+
     /// Marks a call as answered; false if it already was.
     pub(super) fn answer(&mut self, id: &str) -> bool {
         self.answered.insert(self.key(id))
@@ -378,7 +387,7 @@ impl Conversation<'_> {
     pub(super) fn command(&mut self, id: &str, line: &str) {
         self.say(Speaker::Person, EntryKind::Command, &format!("!{line}"));
         self.called.insert(self.key(id));
-        self.commands.insert(self.key(id));
+        self.note_command(id);
     }
 
     pub(super) fn call(&mut self, id: &str, name: &str, arguments: &Value) {

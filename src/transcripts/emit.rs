@@ -5,6 +5,7 @@ use super::cutter::{Cut, Cutter, Element, Line, lossy};
 use super::json::{self, Parsed};
 use super::marks::{NameSet, name_of};
 use super::raw::{RawEntry, RawSession, Sink, TranscriptItem};
+use super::tools::never_ran;
 use crate::domain::{
     EntryKind, FINDINGS_MAX, Finding, LINE_BYTES_MAX, Outcome, Severity, Skip, Speaker,
 };
@@ -60,6 +61,9 @@ impl<'e> Emit<'e> {
             (entry.speaker, entry.kind, entry.text) = (Speaker::Person, kind, words);
             let is_refused = kind == EntryKind::Rejection;
             entry.outcome = is_refused.then_some(Outcome::Aborted).or(entry.outcome);
+        }
+        if entry.kind == EntryKind::ToolResult && never_ran(&entry.text, entry.outcome) {
+            entry.outcome = Some(Outcome::Aborted);
         }
         self.own.mark(&mut entry);
         let failed = entry.outcome == Some(Outcome::Failed) || entry.exit_code.unwrap_or(0) != 0;

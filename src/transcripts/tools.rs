@@ -60,6 +60,8 @@ impl<V> OpenCalls<V> {
 
 /// Number of leading output lines that may hold the exit code.
 const HEAD_LINES_MAX: usize = 8;
+/// Number of last lines that clients may add to an output.
+const FOOTER_LINES_MAX: usize = 6;
 /// Maximum size of an output that is read as JSON: structured results are short.
 const JSON_BYTES_MAX: usize = 256 * 1024;
 
@@ -140,7 +142,11 @@ pub(super) fn trailing_code(output: &str) -> Option<i32> {
     let last = output.trim_end().rsplit('\n').next();
     let tag = last.and_then(|line| line.strip_prefix(['<', '['])?.strip_suffix(['>', ']']));
     let tagged = tag.and_then(|tag| tag.rsplit_once(" exit code ")?.1.parse().ok());
-    let first = output.strip_prefix(EXITED).and_then(|it| it.split_once(".\n")?.0.parse().ok());
+    // `Command exited with code 1.` or `[Command exited with code 1]`
+    let first = output.strip_prefix('[').unwrap_or(output).strip_prefix(EXITED);
+    let first =
+        first.and_then(|it| it.split_once(['.', ']']).filter(|(_, rest)| rest.starts_with('\n')));
+    let first = first.and_then(|(code, _)| code.parse().ok());
     tagged.or(first).or_else(|| {
         ["Exit Code: ", EXITED].iter().find_map(|head| number(output.rfind(head)? + head.len()))
     })
@@ -157,10 +163,52 @@ const STOPPED: [&str; 8] = [
     "shell tool terminated command",
     "bash tool terminated command",
 ];
-const IN_BACKGROUND: [&str; 5] = [
-    "Command moved to background", "Background command started", "Command is still running in ",
-    "<command started in ", "<command with shellId: ",
+const IN_BACKGROUND: [&str; 6] = [
+    "Command moved to background", "Background command started", "Background shell started.",
+    "Command is still running in ", "<command started in ", "<command with shellId: ",
 ];
+/// Line behind a command's exit code that names the signal which ended it, and the exit code of one that did not start.
+const SIGNAL: &str = "Signal: ";
+const NO_CODE: &str = "Exit Code: (none)";
+
+/// Beginnings of the errors of calls that were not allowed to run.
+const DENIED: [&str; 14] = [
+    "Permission to use ",
+    "Permission for this action was denied",
+    "Permission denied because no interactive user response",
+    "Permission denied and could not request permission from user",
+    "This command requires approval",
+    "Claude requested permissions to ",
+    "PreToolUse:",
+    "Tool execution blocked:",
+    "Tool approval requires an interactive session",
+    "User denied the tool execution",
+    "User rejected the tool call",
+    "Operation aborted",
+    "[Operation Cancelled]",
+    "The user rejected this tool call",
+];
+/// Beginnings of results by which clients say that a hook or the user prevented a call, as if it had succeeded.
+const PREVENTED: [&str; 6] = [
+    "Command blocked by PreToolUse hook:",
+    "Tool call blocked by PreToolUse hook:",
+    "Plan rejected. No feedback provided.",
+    "User cancelled the plan approval dialog.",
+    "User dismissed ask_user dialog without answering.",
+    "User cancelled entering Plan Mode.",
+];
+
+/// True if a result with this outcome is that of a call which never ran.
+pub(super) fn never_ran(result: &str, outcome: Option<Outcome>) -> bool {
+    let mut frames = ["{\"error\":\"", "<tool_use_error>", "Error: "].iter();
+    let bare = frames.find_map(|head| result.strip_prefix(head)).unwrap_or(result);
+    let begins = |heads: &[&str]| heads.iter().any(|head| bare.starts_with(head));
+    let is_error = outcome == Some(Outcome::Failed);
+    begins(&PREVENTED)
+        || is_error
+            && (begins(&DENIED)
+                || bare.contains(" was blocked. For security, Claude Code may only"))
+}
 
 /// Outcome of a command that did not run to its end, from its output's first and last line.
 pub(super) fn outcome_of_stop(output: &str) -> Option<Outcome> {
@@ -169,8 +217,20 @@ pub(super) fn outcome_of_stop(output: &str) -> Option<Outcome> {
     let last = lines.rfind(|line| !line.starts_with("</")).unwrap_or(first);
     let begins =
         |heads: &[&str]| heads.iter().any(|it| first.starts_with(it) || last.starts_with(it));
-    let is_aborted = begins(&STOPPED).then_some(Outcome::Aborted);
-    is_aborted.or(begins(&IN_BACKGROUND).then_some(Outcome::Running))
+    let mut footer = output.trim_end().rsplit('\n').take(FOOTER_LINES_MAX);
+    let is_killed = footer.clone().any(|line| {
+        line.strip_prefix(SIGNAL)
+            .is_some_and(|it| it.trim_end().parse::<u32>().is_ok_and(|it| it > 0))
+    });
+    if begins(&STOPPED) || is_killed {
+        return Some(Outcome::Aborted);
+    }
+    let is_promoted =
+        first.starts_with("Foreground command ") && first.contains(" promoted to background");
+    if begins(&IN_BACKGROUND) || is_promoted {
+        return Some(Outcome::Running);
+    }
+    footer.any(|line| line == NO_CODE).then_some(Outcome::Failed)
 }
 
 fn printed_code(output: &str) -> Option<i32> {
@@ -239,6 +299,7 @@ mod outcome_tests {
         assert_eq!(trailing_code("FAIL\n<shellId: 0 completed with exit code 2>\n"), Some(2));
         assert_eq!(trailing_code("Process completed with exit code 1"), None);
         assert_eq!(trailing_code("Command exited with code 2.\nFAIL"), Some(2));
+        assert_eq!(trailing_code("[Command exited with code 1]\nFAIL"), Some(1));
     }
 
     #[test]
@@ -254,11 +315,39 @@ mod outcome_tests {
             ("<command started in background with shellId: 0>", Some(Outcome::Running)),
             ("a\n<command with shellId: 0 is still running after 30 s.>", Some(Outcome::Running)),
             ("Command is still running in the user's terminal.\nok", Some(Outcome::Running)),
+            ("Background shell started.\nid: bg_1", Some(Outcome::Running)),
+            (
+                "Foreground command \"npm test\" promoted to background as bg_2.",
+                Some(Outcome::Running),
+            ),
+            (
+                "Output: a\nExit Code: (none)\nSignal: 15\nBackground PIDs: (none)",
+                Some(Outcome::Aborted),
+            ),
+            ("Error: spawn ENOENT\nExit Code: (none)\nSignal: (none)", Some(Outcome::Failed)),
+            ("Signal: strong\nb", None),
             ("a\nthe Command timed out after all\nb", None),
             ("", None),
         ] {
             assert_eq!(outcome_of_stop(output), outcome, "{output}");
         }
+    }
+
+    #[test]
+    fn a_call_that_was_denied_never_ran() {
+        let failed = Some(Outcome::Failed);
+        for result in [
+            "Permission to use Bash with command ls has been denied.",
+            "Error: This command requires approval",
+            "{\"error\":\"Tool approval requires an interactive session\"}",
+            "ls in '/etc' was blocked. For security, Claude Code may only list files in /w.",
+        ] {
+            assert!(never_ran(result, failed), "{result}");
+            assert!(!never_ran(result, Some(Outcome::Succeeded)), "a tool may print it: {result}");
+        }
+        let prevented = "Command blocked by PreToolUse hook: No touching. Command: touch a";
+        assert!(never_ran(prevented, Some(Outcome::Succeeded)));
+        assert!(!never_ran("ls: cannot open directory: Permission denied", failed));
     }
 
     #[test]

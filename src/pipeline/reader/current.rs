@@ -318,7 +318,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             Some(_) => entry.skip = Some(Skip::Copied),
             None => {
                 self.reader.copies.of(open.session.id).marks.push(mark);
-                if matches!(self.format, Format::ClaudeCode | Format::Pi)
+                if matches!(self.format, Format::ClaudeCode | Format::Pi | Format::QwenCode)
                     && open.is_copy(self.reader, &entry, mark)
                     && entry.skip.is_none()
                 {
@@ -458,8 +458,12 @@ fn id_by_path(format: Format, file: &Path) -> Option<String> {
 
 /// Id of the session whose sub-agent wrote a file, if its place tells.
 fn parent_by_path(format: Format, file: &Path) -> Option<String> {
-    id_by_path(format, file)?;
     let folder = file.canonicalize().ok()?.parent()?.to_owned();
+    if format == Format::GeminiCli {
+        let is_in = folder.parent().is_some_and(|it| it.ends_with("chats"));
+        return folder.file_name()?.to_str().filter(|_| is_in).map(str::to_owned);
+    }
+    id_by_path(format, file)?;
     let parent = folder.parent().filter(|_| folder.ends_with("subagents"))?;
     let name = parent.file_name()?.to_str().filter(|name| *name != TRANSCRIPTS)?;
     Some(name.to_owned())

@@ -141,6 +141,19 @@ impl MessageReader {
                     entry.skip = json.has("condenseId").then_some(Skip::Summarised);
                 }
             }
+            // Cline's summary, and its own words to the model.
+            Role::User if json.field("metadata")["kind"] == "compaction_summary" => {
+                let entry = RawEntry::new(
+                    line,
+                    Speaker::Client,
+                    EntryKind::Summary,
+                    words_of(content(json)),
+                );
+                out.push(entry);
+            }
+            Role::User if json.field("metadata")["displayRole"] == "system" => {
+                injected(content(json), line, out);
+            }
             // Goose's own words to the model.
             Role::User
                 if json.field("metadata")["userVisible"] == false && !holds_results(json) =>

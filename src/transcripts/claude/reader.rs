@@ -362,7 +362,15 @@ impl<'a> RecordReader<'a> {
                 texts.into_iter().for_each(|text| self.user_text(frame, text, Author::Unknown));
             }
             "away_summary" => self.summary(frame, text, true),
-            "api_error" | "error" | "api_refusal" | "model_refusal_fallback" | "informational" => {
+            "api_error"
+            | "error"
+            | "api_refusal"
+            | "model_refusal_fallback"
+            | "informational"
+            | "permission_retry"
+            | "model_fallback"
+            | "model_consent_fallback"
+            | "scheduled_task_fire" => {
                 let status = record.error["status"].as_i64();
                 let status = status.map(|status| format!("status {status}")).unwrap_or_default();
                 let mut words = format!("[{}]", record.subtype.get());

@@ -7,8 +7,8 @@ use crate::transcripts::fields::Block;
 use crate::transcripts::json::JsonExt;
 use crate::transcripts::marks::name_of;
 use crate::transcripts::raw::RawEntry;
-use crate::transcripts::text::{flatten, push_piece};
-use crate::transcripts::tools::is_web;
+use crate::transcripts::text::{between, flatten, push_piece};
+use crate::transcripts::tools::{is_web, outcome_of_status};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt::Write;
@@ -129,16 +129,17 @@ pub(super) fn read_result(
 
 /// Reads a user's refusal: the words given with it, which may be empty.
 fn refusal(text: &str) -> Option<&str> {
-    const REFUSALS: [&str; 5] = [
+    const REFUSALS: [&str; 6] = [
         "The user doesn't want to proceed with this tool use",
         "The user doesn't want to take this action right now",
         "The agent proposed a plan that was rejected by the user",
         "User rejected tool use",
         "User declined to answer questions",
+        "Permission for this tool use was denied.",
     ];
     let bare = text.trim_start().trim_start_matches("Error: ");
     REFUSALS.iter().find(|refusal| bare.starts_with(**refusal))?;
-    let words = bare.split_once("the user said:").map_or("", |(_, words)| words);
+    let words = bare.split_once("he user said:").map_or("", |(_, words)| words);
     // Newer clients append a remark for the model.
     Some(words.split("\n\nNote: The user's next message").next().unwrap_or(words).trim())
 }
@@ -219,8 +220,11 @@ fn approval(text: &str, structured: &ToolUseResult<'_>, call: Option<&OpenCall>)
     }
 }
 
-/// Exit code of a failed command, from the beginning of its result.
+/// Exit code of a failed command, from the beginning of its result, or of one in the background.
 fn exit_code(text: &str) -> Option<i32> {
+    if text.starts_with("<retrieval_status>") {
+        return between(text, "exit_code")?.trim().parse().ok();
+    }
     let rest = text.strip_prefix("Error: ").unwrap_or(text).strip_prefix("Exit code ")?;
     rest.lines().next()?.trim().parse().ok()
 }
@@ -239,6 +243,11 @@ fn outcome(
     let running = fields
         .is_some_and(|fields| fields.is_async.on() || fields.background_task_id.some().is_some());
     let timed_out = || (failed || exit.is_some()) && text.contains("Command timed out after");
+    if text.starts_with("<retrieval_status>")
+        && let Some(told) = between(text, "status").and_then(outcome_of_status)
+    {
+        return told;
+    }
     let stopped = ["[Request interrupted", "Command timed out", "Interrupted by user"];
     if interrupted || starts(&stopped) || timed_out() {
         return Outcome::Aborted;

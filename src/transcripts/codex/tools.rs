@@ -223,6 +223,8 @@ fn header_line(line: &str, end: &mut CallEnd) {
         end.outcome = Some(Outcome::Running);
     } else if line.starts_with("Script failed") || line.starts_with("Script error") {
         end.outcome = Some(Outcome::Failed);
+    } else if line.starts_with("Script terminated") {
+        end.outcome = Some(Outcome::Aborted);
     }
 }
 
@@ -245,8 +247,11 @@ fn guess(text: &str, refused: bool) -> Outcome {
         "Error:",
         "err:",
     ];
+    // Behind the time that it took.
+    let is_interrupted = text.starts_with("Wall time")
+        && text.lines().nth(1).is_some_and(|line| line.starts_with("aborted by user"));
     match () {
-        () if refused || starts(&aborted) => Outcome::Aborted,
+        () if refused || is_interrupted || starts(&aborted) => Outcome::Aborted,
         () if starts(&failed) || text.contains("failed in sandbox") => Outcome::Failed,
         () => Outcome::Succeeded,
     }
@@ -376,6 +381,9 @@ mod output_tests {
     fn plain_words_are_guessed() {
         check(r#""Plan updated""#, "succeeded: Plan updated");
         check(r#""aborted by user after 2.1s""#, "aborted: aborted by user after 2.1s");
+        let stopped = "Wall time: 1.0 seconds\\naborted by user";
+        check(&format!("\"{stopped}\""), "aborted: Wall time: 1.0 seconds\naborted by user");
+        check(r#""Script terminated\nWall time 0.3 seconds\nOutput:\nno""#, "aborted: no");
         check(r#""exec_command failed for `x`""#, "failed: exec_command failed for `x`");
         check("{\"type\":\"input_text\",\"text\":\"a\"}", "succeeded: a");
         check("null", "succeeded: ");

@@ -7,7 +7,7 @@ use super::chat::{time_of, words_of};
 use super::client::{Client, ignore};
 use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
-use super::tools::outcome_of_flag;
+use super::tools::{outcome_of_flag, outcome_of_status};
 use crate::domain::{EntryKind, Format, Outcome, Speaker, Timestamp};
 use serde_json::{Value, json};
 
@@ -134,8 +134,9 @@ fn complete(json: &Value, talk: &mut Conversation<'_>) {
         id: if is_users { "" } else { data.text("toolCallId") },
         name: if is_users { "shell" } else { "" },
         text: if result.is_empty() { error.to_owned() } else { result },
-        outcome: data["success"].as_bool().map(outcome_of_flag),
-        ..ToolResult::default()
+        outcome: outcome_of_status(data["error"].text("code"))
+            .or(data["success"].as_bool().map(outcome_of_flag)),
+        exit_code: data["shellExecution"]["exitCode"].int(),
     });
 }
 

@@ -3,12 +3,12 @@
 
 use super::chat::{time_of, words_of};
 use super::client::{Client, record, records};
-use super::client_text::is_prompt;
+use super::client_text::{is_prompt, own_result, split_message};
 use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
 use super::text::push_piece;
 use super::tools::outcome_of_status;
-use crate::domain::{Format, Outcome, Timestamp};
+use crate::domain::{EntryKind, Format, Outcome, Speaker, Timestamp};
 use serde_json::Value;
 
 pub(super) const CLIENT: Client = Client {
@@ -52,7 +52,10 @@ fn begin(json: &Value, talk: &mut Conversation<'_>) {
 fn head(json: &Value, talk: &mut Conversation<'_>) {
     talk.name(json.text("sessionId"));
     talk.title(json.text("summary"));
-    talk.is_sidechain |= json["kind"] == "subagent";
+    if json["kind"] == "subagent" {
+        talk.is_sidechain = true;
+        talk.cwd(json["directories"][0].as_str().unwrap_or_default());
+    }
     let started_at = Timestamp::parse(json.text("startTime"));
     talk.head().started_at = talk.head().started_at.or(started_at);
 }
@@ -109,7 +112,15 @@ fn user(json: &Value, talk: &mut Conversation<'_>) {
     talk.at(json.text("id"), time_of(&json));
     let content = content(&json);
     talk.cwd(folder(&words_of(content)).unwrap_or_default());
-    parts(content, true, None, talk);
+    // The user typed a command, and the model gets its template.
+    let typed = split_message(&words_of(&json["displayContent"]));
+    match typed.iter().find(|it| it.is_prompt() && it.text.trim_start().starts_with('/')) {
+        Some(command) => {
+            talk.say(Speaker::Person, EntryKind::Command, &command.text);
+            talk.injected(&words_of(content));
+        }
+        None => parts(content, true, None, talk),
+    }
 }
 
 /// Replacement for an output that the client hid later.
@@ -138,7 +149,11 @@ fn model(json: &Value, talk: &mut Conversation<'_>) {
         talk.time(at);
         talk.call(id, name, &call["args"]);
         talk.time(time_of(call));
-        let outcome = outcome_of_status(call.text("status"));
+        let outcome = match call["resultDisplay"].text("terminateReason") {
+            "" | "GOAL" => outcome_of_status(call.text("status")),
+            "ABORTED" => Some(Outcome::Aborted),
+            _ => Some(Outcome::Failed),
+        };
         let results = result_parts(call).map(|part| &part["functionResponse"]);
         let results: Vec<&Value> = results.filter(|it| it.is_object()).collect();
         // What a tool returns beside its response.
@@ -193,7 +208,9 @@ fn only_hides(json: &Value, talk: &mut Conversation<'_>) -> bool {
 fn notice(json: &Value, talk: &mut Conversation<'_>) {
     let Some(json) = talk.latest(json.text("id"), json) else { return };
     talk.at(json.text("id"), time_of(&json));
-    talk.notice(&words_of(content(&json)));
+    let content = content(&json);
+    let parts: Vec<String> = content.list().iter().map(text_of).collect();
+    talk.notice(&if parts.is_empty() { words_of(content) } else { parts.join("\n") });
 }
 
 fn content(json: &Value) -> &Value {
@@ -279,7 +296,10 @@ fn response(json: &Value, outcome: Option<Outcome>) -> ToolResult<'_> {
     let output = response.first(&["output", "content", "result"]);
     let output = if output.is_null() { response } else { output };
     let has_failed = !error.is_null() && error != false && error != "";
-    let text = words_of(if has_failed { error } else { output });
+    // A cancelled call may have printed something before.
+    let mut text = words_of(if has_failed { response.first(&["output"]) } else { output });
+    push_piece(&mut text, &words_of(if has_failed { error } else { &Value::Null }), "\n");
+    let text = own_result(&text);
     let text = text.strip_prefix("<untrusted_context>\n").unwrap_or(&text);
     let text = text.strip_suffix("\n</untrusted_context>").unwrap_or(text);
     ToolResult {
@@ -318,6 +338,41 @@ mod tests {
             let said = entries(&items).filter(|it| it.text == "continue");
             assert_eq!(said.count(), 2, "{list}");
         }
+    }
+
+    #[test]
+    fn a_typed_command_is_the_persons_and_its_template_the_clients() {
+        let lines = [
+            r#"{"sessionId":"s","projectHash":"p"}"#,
+            r#"{"id":"m","type":"user","content":[{"text":"You are a reviewer."}],"displayContent":[{"text":"/review a.rs"}]}"#,
+            r#"{"id":"n","type":"user","content":[{"text":"fix a.rs"}],"displayContent":[{"text":"fix @a.rs"}]}"#,
+        ];
+        let items = items(Format::GeminiCli, lines.join("\n").as_bytes());
+        let template = "client injected: You are a reviewer. (injected context)";
+        assert_eq!(
+            entries(&items).map(show).collect::<Vec<_>>(),
+            ["person command: /review a.rs", template, "person prompt: fix a.rs"]
+        );
+    }
+
+    #[test]
+    fn a_sub_agent_that_did_not_reach_its_goal_failed_and_a_picture_is_a_mark() {
+        let ended = |reason: &str| {
+            format!(
+                r#"{{"id":"m{reason}","type":"gemini","content":"","toolCalls":[{{"id":"{reason}","name":"explore","args":{{}},"status":"success","resultDisplay":{{"terminateReason":"{reason}"}},"result":[{{"functionResponse":{{"id":"{reason}","response":{{"output":"done"}}}}}}]}}]}}"#
+            )
+        };
+        let lines = [
+            r#"{"sessionId":"s","projectHash":"p"}"#.to_owned(),
+            ended("GOAL"),
+            ended("MAX_TURNS"),
+            r#"{"id":"i","type":"info","content":[{"inlineData":{"mimeType":"image/png","data":"aGVsbG8="}}]}"#.to_owned(),
+        ];
+        let items = items(Format::GeminiCli, lines.join("\n").as_bytes());
+        let shown: Vec<String> = entries(&items).map(show).collect();
+        let result = |at: usize| shown[at].rsplit('#').next().unwrap();
+        assert_eq!([result(1), result(3)], ["GOAL succeeded: done", "MAX_TURNS failed: done"]);
+        assert_eq!(shown[4], "client notice: [file image/png]");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::chat::time_of;
 use super::client::{Client, ReadRecord, ignore, read_as, record};
 use super::conversation::{Conversation, ToolResult};
 use super::json::JsonExt;
+use super::text::push_piece;
 use super::tools::outcome_of_status;
 use crate::domain::{EntryKind, Format, Outcome, Speaker, Timestamp};
 use serde_json::Value;
@@ -90,7 +91,9 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
     for part in json["parts"].list() {
         talk.at(info.text("id"), time_of(&info["time"]));
         let is_own = info["role"] == "user" && part["type"] == "text";
-        if is_own && part["synthetic"] != true {
+        if is_own && part["ignored"] == true {
+            talk.notice(part.text("text"));
+        } else if is_own && part["synthetic"] != true {
             talk.user(part.text("text"));
         } else if info["summary"] == true && part["type"] == "text" {
             talk.summary(part.text("text"));
@@ -132,10 +135,20 @@ fn tool(part: &Value, talk: &mut Conversation<'_>) {
     }
     talk.time(state["time"]["end"].as_i64().map(Timestamp));
     let exit_code = state["metadata"]["exit"].int();
-    let text = state.first_text(&["output", "error"]).unwrap_or_default().to_owned();
-    let was_stopped = STOPPED.iter().any(|it| text.contains(it));
+    let metadata = &state["metadata"];
+    let mut text = String::new();
+    if metadata["interrupted"] == true {
+        push_piece(&mut text, metadata.text("output"), "\n");
+    }
+    let told = state.first_text(&["output", "error"]).unwrap_or_default();
+    push_piece(&mut text, told, "\n");
+    let was_stopped = told == "Cancelled" || STOPPED.iter().any(|it| told.contains(it));
     let outcome = match outcome_of_status(state.text("status")) {
         Some(Outcome::Failed) if was_stopped => Some(Outcome::Aborted),
+        // The client completes a command of the user whatever its exit code, which it does not keep.
+        Some(Outcome::Succeeded) if talk.is_users_tool && exit_code.is_none() => None,
+        // The client's answer to a call that it cannot read.
+        Some(Outcome::Succeeded) if name == "invalid" => Some(Outcome::Failed),
         outcome => outcome,
     };
     if outcome != Some(Outcome::Running) {
@@ -161,5 +174,41 @@ fn failure(json: &Value, talk: &mut Conversation<'_>) {
     if error.is_object() {
         let gap = if name.is_empty() { "" } else { ": " };
         talk.notice(&format!("{name}{gap}{}", words.unwrap_or_default()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcripts::testing::shown;
+
+    fn exported(messages: &[String]) -> Vec<String> {
+        let head = r#"{"info":{"id":"s","directory":"/w","time":{"created":5000}},"messages":["#;
+        shown(Format::Opencode, &format!("{head}{}]}}", messages.join(",")))
+    }
+
+    fn message(at: u32, parts: &str) -> String {
+        format!(
+            r#"{{"info":{{"id":"m{at}","role":"user","sessionID":"s","time":{{"created":{at}}}}},"parts":[{parts}]}}"#
+        )
+    }
+
+    #[test]
+    fn what_the_model_does_not_get_is_no_prompt_and_a_users_command_has_no_known_outcome() {
+        let shell = r#"{"type":"text","synthetic":true,"text":"The following tool was executed by the user"}"#;
+        let ran = r#"{"type":"tool","callID":"c","tool":"bash","state":{"status":"completed","input":{"command":"ls nosuch"},"output":"none","metadata":{"output":"none"}}}"#;
+        let messages = [
+            message(1, r#"{"type":"text","text":"a plugin's remark","ignored":true}"#),
+            message(2, &format!("{shell},{ran}")),
+        ];
+        assert_eq!(
+            exported(&messages),
+            [
+                "client notice: a plugin's remark",
+                "client injected: The following tool was executed by the user (injected context)",
+                "person command: ls nosuch",
+                "tool tool_result bash#: none",
+            ]
+        );
     }
 }

@@ -35,7 +35,11 @@ fn session(json: &Value, talk: &mut Conversation<'_>) {
     talk.header(json.text("id"));
     talk.cwd(json.text("cwd"));
     talk.title(json.first_text(&["sessionTitle", "title"]).unwrap_or_default());
-    let parent = json.first_text(&["parentSession"]).map(str::to_owned);
+    // A path whose file is named after the time and the id.
+    let parent = json.first_text(&["parentSession"]).map(|path| {
+        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        name.rsplit('_').next().unwrap_or(name).trim_end_matches(".jsonl").to_owned()
+    });
     let head = talk.head();
     head.started_at = head.started_at.or(time_of(json));
     head.parent = head.parent.take().or(parent);

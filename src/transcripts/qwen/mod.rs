@@ -8,6 +8,7 @@ use super::json::JsonExt;
 use super::tools::outcome_of_status;
 use crate::domain::{EntryKind, Format, Speaker};
 use serde_json::Value;
+use std::time::Duration;
 
 pub(super) const CLIENT: Client = Client {
     format: Format::QwenCode,
@@ -53,16 +54,27 @@ fn begin(json: &Value, talk: &mut Conversation<'_>) {
         talk.restart();
     }
     talk.link(json.text("uuid"), json.text("parentUuid"));
+    // A branch repeats the session before it, with its ids.
+    if let Some(parent) = json["forkedFrom"].first_text(&["sessionId"]) {
+        talk.head().parent = Some(parent.to_owned());
+    }
     talk.at(json.text("uuid"), time_of(json));
 }
 
 /// Heading of a message that a person sent during a turn.
 const MID_TURN: &str = "[User message received during tool execution]: ";
 
+/// Maximum time from a slash command to the template that the client sends for it.
+const TEMPLATE_MAX: Duration = Duration::from_secs(1);
+
 fn user(json: &Value, talk: &mut Conversation<'_>) {
+    let since = talk.now().zip(time_of(json)).map(|(before, at)| at.since(before));
+    let is_template =
+        talk.is_command(json.text("parentUuid")) && since.is_some_and(|it| it < TEMPLATE_MAX);
     begin(json, talk);
     let content = &json["message"]["parts"];
     match json.text("subtype") {
+        "" if is_template => talk.injected(&words_of(content)),
         "" | "realtime_message" => parts(content, true, None, talk),
         "notification" => talk.notice(&words_of(content)),
         "mid_turn_user_message" if !talk.is_sidechain => {
@@ -91,11 +103,14 @@ fn system(json: &Value, talk: &mut Conversation<'_>) {
     read_as(SUBTYPES, json.text("subtype"), json, talk);
 }
 
-/// Reads a slash command; its result record repeats it.
+/// Reads a slash command; its result record repeats it. One without output may be followed by the template that the
+/// client sends to the model.
 fn command(json: &Value, talk: &mut Conversation<'_>) {
     let payload = &json["systemPayload"];
     if payload["phase"] != "result" {
         talk.say(Speaker::Person, EntryKind::Command, payload.text("rawCommand"));
+    } else if payload["outputHistoryItems"].list().is_empty() {
+        talk.note_command(json.text("uuid"));
     }
 }
 
@@ -139,6 +154,41 @@ mod tests {
             "3: client prompt sidechain: look",
         ];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn the_template_of_a_slash_command_is_the_clients() {
+        let record = |id: &str, parent: &str, second: u32, rest: &str| {
+            format!(
+                r#"{{"uuid":"{id}","parentUuid":"{parent}","sessionId":"b","timestamp":"2026-11-20T10:00:{second:02}.000Z",{rest}}}"#
+            )
+        };
+        let slash = |phase: &str| {
+            format!(
+                r#""type":"system","subtype":"slash_command","systemPayload":{{"phase":"{phase}","rawCommand":"/review a.rs","outputHistoryItems":[]}}"#
+            )
+        };
+        let said =
+            |words: &str| format!(r#""type":"user","message":{{"parts":[{{"text":"{words}"}}]}}"#);
+        let lines = [
+            record("a", "", 1, &slash("invocation")),
+            record("b", "a", 1, &slash("result")),
+            record("c", "b", 1, &said("You are a reviewer.")),
+            record("d", "c", 2, &slash("invocation")),
+            record("e", "d", 2, &slash("result")),
+            record("f", "e", 9, &said("fix it")),
+        ];
+        let shown: Vec<String> =
+            entries(&items(Format::QwenCode, lines.join("\n").as_bytes())).map(show).collect();
+        assert_eq!(
+            shown,
+            [
+                "person command: /review a.rs",
+                "client injected: You are a reviewer. (injected context)",
+                "person command: /review a.rs",
+                "person prompt: fix it",
+            ]
+        );
     }
 
     #[test]
