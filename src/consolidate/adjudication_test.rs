@@ -409,68 +409,6 @@ fn a_settled_question_answers_the_wish_to_find_out() {
 }
 
 #[test]
-fn the_very_question_that_a_wish_is_to_find_out_needs_no_model() {
-    let wish = |intent: &str, summary: &str| {
-        let claim = Claim::Request(crate::domain::PersonRequest {
-            intent: intent.to_owned(),
-            target: None,
-            summary: summary.to_owned(),
-        });
-        record(claim, Speaker::Person, 1)
-    };
-    let open = record(
-        discussion("Can Ferro print tickets? (left open)", &["Ann asks"]),
-        Speaker::Person,
-        1,
-    );
-    for (intent, summary, topic, is_done) in [
-        (
-            "know whether Ferro can print tickets",
-            "Ann: can Ferro print tickets?",
-            "Can Ferro print tickets? (settled)",
-            true,
-        ),
-        (
-            "know whether Ferro can print tickets",
-            "Ann: can Ferro print tickets?",
-            "Can Ferro print tickets? (left open)",
-            false,
-        ),
-        (
-            "print tickets with Ferro in the hall",
-            "Ann: print tickets with Ferro",
-            "Can Ferro print tickets? (settled)",
-            false,
-        ),
-        (
-            "tell Ann whether Ferro can print tickets",
-            "Ben: tell Ann whether Ferro can print tickets",
-            "Can Ferro print tickets? (settled)",
-            false,
-        ),
-        (
-            "know when Ferro can print tickets",
-            "Ann: when can Ferro print tickets?",
-            "Can Ferro print tickets? (settled)",
-            false,
-        ),
-        (
-            "know whether Ferro can print labels",
-            "Ann: can Ferro print labels?",
-            "Can Ferro print tickets? (settled)",
-            false,
-        ),
-    ] {
-        let wish = wish(intent, summary);
-        let found = record(discussion(topic, &["they do not"]), Speaker::Person, 9);
-        let mut state = MemoryMap::new();
-        plan(&[wish.clone(), open.clone()], &mut state);
-        plan(&[found], &mut state);
-        assert_eq!(of(&state, &wish).is_open(), !is_done, "{intent}; {topic}");
-    }
-}
-
-#[test]
 fn another_date_for_what_was_to_happen_once_takes_its_place() {
     let until = "readings are accepted until 8 November";
     for (former, end, is_ended) in [

@@ -4,27 +4,25 @@
 //! supersede what a person asked, a person must have decided.
 
 use super::candidates::{Candidate, WorkingSet, keys};
-use super::deed::without_means;
 use super::incoming::{Incoming, Order, RecordPlace, is_hearsay};
-use super::parts::{before_reason, shared, without};
-use super::phrases::{all_topic_keys, is_stop_word, list, says_no};
-use super::quantity::{quantity, words_of};
+use super::parts::{shared, without};
+use super::phrases::{list, says_no};
+use super::quantity::words_of;
 use super::question::{is_settled, question};
-use super::retraction::{Retraction, clauses};
 use super::rules::is_protected;
+use super::stated::clauses;
 use super::statement::{Statement, needs_permission, text};
-use super::subject::{SearchKeys, Subject, is_generic};
+use super::subject::{SearchKeys, Subject};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
-    Claim, ClaimKind, Discussion, Effect, JUDGED, LAID_DOWN, LeftOpen, Memory, MemoryId,
-    MemoryState, PERSON_EDITED, Record, RecordId, SessionId, Stage, WISH_GRANTED, WISH_REFUSED,
-    WISH_WITHDRAWN,
+    Claim, ClaimKind, Effect, JUDGED, LAID_DOWN, LeftOpen, Memory, MemoryId, MemoryState,
+    PERSON_EDITED, Record, RecordId, Stage, WISH_GRANTED, WISH_REFUSED, WISH_WITHDRAWN,
 };
 use crate::text::ends::is_of_day;
 use crate::text::phrase::without_asides;
 use crate::text::stems::is_no;
 use crate::text::tokens::folded;
-use crate::text::wording::{self, is_constraint, is_for_now, is_prohibition};
+use crate::text::wording::{self, is_constraint, is_prohibition};
 use foldhash::HashMap;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -37,9 +35,6 @@ const WORDS_MIN: usize = 3;
 /// Minimum share of a request's words in an attempt, and in its action.
 const DONE: f64 = 0.65;
 const DONE_BY_ACTION: f64 = 0.5;
-/// Minimum share and number of the words of a request's main part in an attempt that was made at once.
-const DONE_AT_ONCE: f64 = 0.5;
-const AT_ONCE_WORDS_MIN: usize = 2;
 /// Minimum share of a request's words in a decision that withdraws it.
 const WITHDRAWN_SHARE: f64 = 0.5;
 /// Minimum share of a request's words in a decision that says the same.
@@ -48,8 +43,6 @@ const GRANTED: f64 = 0.65;
 const OF_SEVERAL: f64 = 0.8;
 /// Minimum number of a request's words in a decision that merely negates or drops it.
 const REQUEST_WORDS_MIN: usize = 2;
-/// Minimum number of a question's words in a wish to find out just that.
-const QUESTION_WORDS_MIN: usize = 2;
 /// Maximum number of memories of another kind that one record is compared with.
 const ACROSS_MAX: usize = 3;
 
@@ -67,8 +60,6 @@ pub(super) struct View<'a> {
     pub(super) places: &'a HashMap<MemoryId, RecordPlace>,
     /// Places at which memories were last said again.
     pub(super) again: &'a HashMap<MemoryId, RecordPlace>,
-    /// Ordinals of the person's messages with evidence, by session.
-    pub(super) messages: &'a HashMap<SessionId, Vec<u32>>,
     pub(super) verdicts: &'a Verdicts,
 }
 
@@ -103,33 +94,10 @@ fn is_rule(wish: &str) -> bool {
 /// True if words can relate memories of these kinds.
 fn is_by_words(record: ClaimKind, other: ClaimKind) -> bool {
     use ClaimKind::{Attempt, Decision, Discussion, Request};
-    let is_judged = |one, other| matches!((one, other), (Attempt, Discussion | Decision));
-    !is_judged(record, other)
-        && !is_judged(other, record)
-        && (record, other) != (Request, Discussion)
-}
-
-/// True if a wish is to find out what a question asks, and nothing else.
-fn is_to_find_out(wish: &Claim, asked: &Discussion) -> bool {
-    let Claim::Request(wish) = wish else { return false };
-    let intent = folded(&wish.intent);
-    let begins = |words: &&str| intent.strip_prefix(*words).filter(|rest| rest.starts_with(' '));
-    let Some(wanted) = list("find out").words().find_map(|words| begins(&words)) else {
-        return false;
+    let is_judged = |one, other| {
+        matches!((one, other), (Discussion, Request) | (Attempt, Discussion | Decision))
     };
-    // What a text asks about, in order, by which word, and whether it negates.
-    let parts = |text: &str| {
-        let words = words_of(text);
-        let is_asking = |word: &&str| list("open questions").has(word);
-        let is_topic =
-            |word: &&str| !is_stop_word(word) && !is_asking(word) && !list("whether").has(word);
-        let topic = all_topic_keys(words.iter().copied().filter(is_topic));
-        let asking: Vec<String> =
-            words.iter().copied().filter(is_asking).map(str::to_owned).collect();
-        (topic, asking, words.iter().any(|word| is_no(word)))
-    };
-    let asked = parts(&folded(question(&asked.topic)));
-    asked.0.len() >= QUESTION_WORDS_MIN && parts(wanted) == asked
+    !is_judged(record, other) && !is_judged(other, record)
 }
 
 /// True if a decision says what a wish says, in most of its words.
@@ -189,19 +157,9 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
             let is_together = there.is_some_and(|there| there.session == new.place.session);
             let order = new.order_to(memory, there);
             let verdict = view.verdicts.get(new.record.id, memory.id);
-            let link = Link::of(new, home, memory, is_together, order);
-            let mut link = link.by_verdict(verdict, order);
-            link.is_at_once = there.is_some_and(|there| {
-                let (wish, deed) = link.in_turn(there, new.place);
-                let messages = view.messages.get(&wish.session).map_or(&[][..], Vec::as_slice);
-                deed.is_at_once_after(wish, messages)
-            });
+            let is_replaced = matches!(verdict, Some(Verdict::Replaces { .. }));
+            let link = Link { is_together, ..Link::of(new, home, memory, order, is_replaced) };
             let order = link.order(order);
-            let kinds = (new.subject.search.kind, *kind);
-            if kinds == (ClaimKind::Discussion, ClaimKind::Request) && verdict.is_none() {
-                all.effects.extend(link.answered(order));
-                continue;
-            }
             let is_granted = is_together && link.is_granted(&subject);
             let whole = whole.as_ref().filter(|_| *kind == ClaimKind::Discussion);
             let by_whole = whole.map(|whole| Link { new: whole, ..link }.covers(&subject));
@@ -240,8 +198,7 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
     }
     // A record's question may have several answers; the nearest one counts.
     all.effects.dedup_by_key(|effect| effect.memory);
-    let ended = |effect| overtaken(new, effect, view).into_iter().chain(overruled(effect, view));
-    let ended: Vec<Effect> = all.effects.iter().flat_map(ended).collect();
+    let ended: Vec<Effect> = all.effects.iter().flat_map(|it| overruled(it, view)).collect();
     all.effects.extend(ended);
     all
 }
@@ -278,42 +235,9 @@ fn overruled(effect: &Effect, view: View<'_>) -> Vec<Effect> {
     decisions.map(ended).collect()
 }
 
-/// Effects on failed attempts of the request that `effect` completes, if it does: what they tried is done. The record is
-/// the request or the attempt that completed it.
-fn overtaken(new: &Incoming<'_>, effect: &Effect, view: View<'_>) -> Vec<Effect> {
-    let asked = view.working.get(effect.memory).filter(|it| it.claim.kind() == ClaimKind::Request);
-    let Some(asked) = asked.filter(|_| effect.stage == Some(Stage::Decided)) else {
-        return Vec::new();
-    };
-    let before = view.working.subject(asked, new.facts.at);
-    let wish = asked.claim_at(new.facts.at);
-    let tried = view.working.candidates(new, ClaimKind::Attempt).into_iter();
-    let failed = tried.filter(|Candidate { memory, subject, .. }| {
-        let at = memory.valid_from;
-        let is_between = asked.valid_from <= at && at.is_some() && at <= effect.at;
-        let is_last = new.own == effect.by
-            && new.order_to(memory, view.places.get(&memory.id).copied()) != Order::Later;
-        memory.stage == Stage::Attempted
-            && memory.state == MemoryState::Active
-            && memory.id != effect.by
-            && is_between
-            && !is_last
-            && attempts([&wish, &memory.claim_at(new.facts.at)], [&before, subject], false).1
-    });
-    let solved = |it: Candidate<'_>| {
-        let effect = Effect::new(it.memory.id, effect.by, effect.at, "solved");
-        Effect { stage: Some(Stage::Refuted), ..effect }
-    };
-    failed.map(solved).collect()
-}
-
 /// Share of a request's words in an attempt, and whether it surely does, or tried, what was asked for. The request comes
 /// first in both pairs.
-fn attempts(
-    [asked, tried]: [&Claim; 2],
-    [before, after]: [&Subject; 2],
-    is_at_once: bool,
-) -> (f64, bool) {
+fn attempts([asked, tried]: [&Claim; 2], [before, after]: [&Subject; 2]) -> (f64, bool) {
     // One deed does not fulfil a standing rule.
     if is_rule(asked.headline()) {
         return (0.0, false);
@@ -342,26 +266,7 @@ fn attempts(
     let is_completed = does && is_finished && !prepares && !elsewhere && !removes && !goes_on;
     let least = if is_list { OF_SEVERAL } else { DONE_BY_ACTION };
     let sure = share(named) >= least && share(said) >= DONE && enough;
-    let at_once = is_at_once
-        && is_finished
-        && before.statement.is_finished
-        && !(prepares || removes || goes_on || list("postponed").are_in(&wish))
-        && after.statement.deed.is_of_each(&before.statement.deed, |key| after.statement.has(key))
-        && does_main_part(asked, &after.statement);
-    let covered = if at_once { share(said).max(COVERED_MAYBE) } else { share(said) };
-    (covered, (sure && is_completed || at_once) && whole > 1)
-}
-
-/// True if an attempt has most words of the first clause of a request, without its reasons.
-fn does_main_part(asked: &Claim, deed: &Statement) -> bool {
-    let wish = folded(asked.headline());
-    // A name may say whose wish it is: `Anna: …`.
-    let named = wish.split_once(": ").filter(|(name, _)| !name.contains(' '));
-    let clause = without_means(first_clause(named.map_or(&*wish, |(_, wish)| wish)));
-    let words = words_of(&clause).into_iter().filter(|word| !is_stop_word(word));
-    let words = all_topic_keys(words);
-    let done = words.iter().filter(|key| deed.has(**key)).count();
-    done >= AT_ONCE_WORDS_MIN && done as f64 >= DONE_AT_ONCE * words.len() as f64
+    (share(said), sure && is_completed && whole > 1)
 }
 
 /// Effect of the record behind `home` on `memory` of another kind, as a model judged; `None` if the
@@ -374,8 +279,7 @@ pub(super) fn followed(
     agreed: bool,
     is_together: bool,
 ) -> Option<Effect> {
-    let link = Link::of(new, home, memory, is_together, order);
-    let link = link.by_verdict(Some(Verdict::Replaces { agreed }), order);
+    let link = Link { is_together, ..Link::of(new, home, memory, order, true) };
     link.judged(link.order(order), agreed)
 }
 
@@ -390,13 +294,12 @@ struct Link<'a> {
     earlier: bool,
     /// True if both were said in one conversation.
     is_together: bool,
-    /// True if an attempt was made at once after the request.
-    is_at_once: bool,
 }
 
-/// True if `decision` holds only for the time being or says what is left to do, and `attempt` succeeded: `tickets are written by
-/// hand for now`, `until the printer works`, `the cause is still to be found`. A standing rule and what needs a permission stay.
-fn is_bridged(decision: &Memory, attempt: &Memory) -> bool {
+/// True if a successful `attempt` ends `decision`: that holds only for the time being or says what is left to do, as in `tickets
+/// are written by hand for now`, `until the printer works`, `the cause is still to be found`; or, as a model found, the attempt
+/// sets another value. A standing rule and what needs a permission stay.
+fn is_ended(decision: &Memory, attempt: &Memory, is_judged: bool) -> bool {
     let (Claim::Decision(it), Claim::Attempt(deed)) = (&decision.claim, &attempt.claim) else {
         return false;
     };
@@ -411,40 +314,27 @@ fn is_bridged(decision: &Memory, attempt: &Memory) -> bool {
         let end = list("until").begin(&words[at..]).or_else(before).map(|length| at + length);
         end.is_some_and(|end| !words[end..].iter().take(2).any(|it| is_number(it) || is_of_day(it)))
     };
-    deed.succeeded
-        && (list("interim").are_in(&head)
-            || list("unfinished").are_in(&head) && !head.contains([',', ';'])
-            || (0..words.len()).any(is_until))
-        && !needs_permission(&head)
-        && (!wording::is_rule(&it.chosen, &it.rationale) || is_of_one(&words))
-}
-
-/// True if `attempt` succeeded with a value for what was decided, and has none of the values of the decision: `the hold is 20
-/// minutes`, and then it was set to half an hour. A standing rule and what needs a permission stay.
-fn is_revalued(decision: &Memory, attempt: &Memory) -> bool {
-    let (Claim::Decision(it), Claim::Attempt(deed)) = (&decision.claim, &attempt.claim) else {
-        return false;
+    let is_for_a_time = list("interim").are_in(&head)
+        || list("unfinished").are_in(&head) && !head.contains([',', ';'])
+        || (0..words.len()).any(is_until);
+    let is_revalued = || {
+        let [before, after] = [decision, attempt].map(|it| Statement::of(&it.claim));
+        after.names(&before) > 0 && after.has_other_values(&before)
     };
-    let head = folded(&it.chosen);
-    let [before, after] = [decision, attempt].map(|it| Statement::of(&it.claim));
+    // About one thing, as `the total is not told until the rate is set`, it is no rule about all of a kind.
+    let is_of_one = || words.first().is_some_and(|it| list("definite articles").has(it));
+    let is_rule = wording::is_rule(&it.chosen, &it.rationale);
+    let is_over = is_for_a_time && (!is_rule || is_of_one());
     deed.succeeded
         && !needs_permission(&head)
-        && !wording::is_rule(&it.chosen, &it.rationale)
-        && after.names(&before) > 0
-        && after.has_other_values(&before)
-}
-
-/// True for a decision about one thing, as `the total is not told until the rate is set`: no rule about all of a kind.
-fn is_of_one(words: &[&str]) -> bool {
-    words.first().is_some_and(|it| list("definite articles").has(it))
+        && (is_over || is_judged && !is_rule && is_revalued())
 }
 
 /// True if a clause of the answer denies something, unless that leaves out what nobody wished for (`in English, without
 /// ticket numbers` grants English) or what the wish leaves (`on the 15th, not on the 1st`).
 fn denies_wish(asked: &Claim, answer: &Claim) -> bool {
     let wish = Subject::of(asked).statement;
-    let left = Retraction::of(&folded(&text(asked))).retracted;
-    let wanted = without(wish.topic(), &left);
+    let wanted = without(wish.topic(), wish.dismissed());
     let mut is_named = false;
     clauses(&folded(&without_asides(answer.headline()))).any(|clause| {
         let clause = Subject::of(&answer.in_words(clause)).statement;
@@ -452,12 +342,6 @@ fn denies_wish(asked: &Claim, answer: &Claim) -> bool {
         is_named |= clause.names(&wish) > 0;
         denies
     })
-}
-
-/// A folded text without the name of who said it: `marta: no ads`.
-fn without_name(text: &str) -> &str {
-    let named = text.split_once(": ").filter(|(name, _)| !name.contains(' '));
-    named.map_or(text, |(_, words)| words)
 }
 
 /// Consequence of an answer for the memory that asked.
@@ -477,38 +361,22 @@ impl Consequence {
 }
 
 impl<'a> Link<'a> {
-    /// A link without deeds that were done at once. `home` is the memory that rests on the record.
+    /// `home` is the memory that rests on the record. Of a decision and an attempt that ends it, the attempt is the answer.
     fn of(
         new: &'a Incoming<'a>,
         home: &'a Memory,
         memory: &'a Memory,
-        is_together: bool,
         order: Order,
+        is_replaced: bool,
     ) -> Link<'a> {
         let mut earlier = others(new.subject.search.kind).contains(&(memory.claim.kind(), true));
-        // Of a decision and an attempt, the attempt is the answer if it ends what was decided for the time until then.
-        if order == Order::Later && is_bridged(memory, home) {
+        if order == Order::Later && is_ended(memory, home, is_replaced) {
             earlier = true;
-        } else if order == Order::Earlier && is_bridged(home, memory) {
+        } else if order == Order::Earlier && is_ended(home, memory, is_replaced) {
             earlier = false;
         }
         let (asked, answer) = if earlier { (memory, home) } else { (home, memory) };
-        Link { new, memory, asked, answer, earlier, is_together, is_at_once: false }
-    }
-
-    /// The same, but an attempt with another value answers a decision, too, if a model found that it replaces it.
-    fn by_verdict(self, verdict: Option<Verdict>, order: Order) -> Link<'a> {
-        let home = if self.earlier { self.answer } else { self.asked };
-        let is_ended = |decision, attempt| {
-            matches!(verdict, Some(Verdict::Replaces { .. })) && is_revalued(decision, attempt)
-        };
-        let earlier = order == Order::Later && is_ended(self.memory, home);
-        let is_other = earlier || order == Order::Earlier && is_ended(home, self.memory);
-        if !is_other {
-            return self;
-        }
-        let (asked, answer) = if earlier { (self.memory, home) } else { (home, self.memory) };
-        Link { asked, answer, earlier, ..self }
+        Link { new, memory, asked, answer, earlier, is_together: false }
     }
 
     /// Returns the value of the question and that of the answer.
@@ -536,9 +404,7 @@ impl<'a> Link<'a> {
         let (asked, answer) = (&*asked, &*answer);
         let (before, after) = self.in_turn(subject, &*self.new.subject);
         match (asked, answer) {
-            (Claim::Request(_), Claim::Attempt(_)) => {
-                attempts([asked, answer], [before, after], self.is_at_once)
-            }
+            (Claim::Request(_), Claim::Attempt(_)) => attempts([asked, answer], [before, after]),
             (Claim::Request(_), Claim::Decision(_)) => {
                 let (wish, words) = (folded(&text(asked)), folded(&text(answer)));
                 let says_no = after.statement.says_no && !before.statement.says_no;
@@ -558,17 +424,13 @@ impl<'a> Link<'a> {
                 let forbids = |claim| is_prohibition(Claim::headline(claim));
                 let opposes = match self.is_together {
                     true => says_no && forbids(answer),
-                    false => says_no || after.statement.opposes(&before.statement),
+                    false => says_no || after.statement.is_change && !before.statement.is_change,
                 };
                 let opposes = opposes || withdrawn || (forbids(asked) && !after.statement.says_no);
-                let drops = self.is_together && self.drops(&before.statement);
-                let sure = drops || back && share >= least;
-                let covered = if opposes { share } else { 0.0 };
-                (if drops { covered.max(COVERED_MAYBE) } else { covered }, sure)
+                (if opposes { share } else { 0.0 }, back && share >= least)
             }
             _ => {
-                let answers = after.statement.answers(&before.statement);
-                let covered = if answers { 1.0 } else { cover(before, after) };
+                let covered = cover(before, after);
                 // A question about Sundays is not answered for Saturdays.
                 let is_same_day = after.statement.is_on_day_of(&before.statement);
                 // To refuse one way leaves open which one is taken.
@@ -576,70 +438,16 @@ impl<'a> Link<'a> {
                 let first = first.split([' ', ',']).next().unwrap_or_default();
                 let is_open = list("open questions").has(first);
                 let refuses = is_open && says_no(first_clause(&folded(answer.headline())));
-                let is_of_choice = answers || after.statement.names_choice(&before.statement);
+                let is_of_choice = after.statement.names_choice(&before.statement);
                 // To read is no answer to whether they may edit.
                 let (said, all) = after.statement.covers(&before.statement);
-                let is_whole = answers || is_open || said == all;
-                let is_of_choice = is_of_choice && is_whole;
-                let sure = covered >= COVERED && is_same_day && is_of_choice && !refuses;
-                let tells = self.tells_amount([&before.statement, &after.statement]);
-                let postpones = list("postponed").are_in(&folded(&text(answer)));
-                let is_open = postpones || self.stays_open();
-                let sure = (sure || tells) && is_same_day && !is_open;
-                (if tells { 1.0 } else { covered }, sure)
+                let is_whole = is_open || said == all;
+                let stays_open =
+                    list("postponed").are_in(&folded(&text(answer))) || self.stays_open();
+                let fits = is_same_day && is_of_choice && is_whole;
+                (covered, covered >= COVERED && fits && !refuses && !stays_open)
             }
         }
-    }
-
-    /// True if the question is how long, how often, how many or how large something is, and the decision says just that of
-    /// just this thing. The question comes first.
-    fn tells_amount(&self, [before, after]: [&Statement; 2]) -> bool {
-        let (asked, told) =
-            (folded(self.claim(self.asked).headline()), folded(self.claim(self.answer).headline()));
-        let (asked, told) = (words_of(&asked), words_of(before_reason(&told)));
-        let found = HOW.iter().find_map(|how| Some((*how, list(how).begin(&asked)?)));
-        let Some((how, length)) = found else { return false };
-        let about = asked.into_iter().skip(length).filter(|word| !is_stop_word(word));
-        let about: Vec<Vec<u64>> = about.map(|word| all_topic_keys([word].into_iter())).collect();
-        let is_counted = |word: &&str| about.first() == Some(&all_topic_keys([*word].into_iter()));
-        let is_wanted = |at: usize| {
-            let Some(it) = quantity(&told[at..]) else { return false };
-            let is_frequent = it.is_frequency || at > 0 && EVERY.contains(&told[at - 1]);
-            let is_time = matches!(it.dimension, "time" | "months" | "times");
-            match how {
-                "how long" => is_time && !is_frequent,
-                "how often" => is_time && is_frequent,
-                "how many" => {
-                    it.dimension.is_empty() && told.get(at + it.words).is_some_and(is_counted)
-                }
-                _ => it.dimension == "bytes",
-            }
-        };
-        let topic = about.concat();
-        !after.says_no
-            && !after.names_other_than(before)
-            && (0..told.len()).any(is_wanted)
-            && !topic.is_empty()
-            && topic.iter().all(|key| after.topic().binary_search(key).is_ok())
-            && after.says_nothing_else(&topic)
-    }
-
-    /// True if a decision begins with a denial of what a request is for, and of nothing else.
-    fn drops(&self, request: &Statement) -> bool {
-        let chosen = folded(self.claim(self.answer).headline());
-        let clause = first_clause(&chosen);
-        let words = words_of(clause);
-        let begins = words.iter().take(DENIAL_WITHIN).any(|word| is_no(word));
-        let denied =
-            words.into_iter().filter(|word| !is_stop_word(word) && !list("wants").has(word));
-        let denied = all_topic_keys(denied);
-        (begins || list("withdrawn").are_in(clause))
-            && !list("postponed").are_in(&chosen)
-            && !is_for_now(&chosen)
-            && !request.says_no
-            && !request.deed.is_list()
-            && denied.iter().all(|key| request.topic().contains(key))
-            && request.deed.object().is_some_and(|key| denied.contains(&key))
     }
 
     /// True if a decision says what a request says, in most of its words. In one conversation, that grants the wish.
@@ -701,7 +509,7 @@ impl<'a> Link<'a> {
         let is_later = order == Order::Same || is_one || asks_again;
         let order = if is_later { Order::Later } else { order };
         let undone = self.undone();
-        let is_bridge = undone.is_some() && is_bridged(self.asked, self.answer);
+        let is_bridge = undone.is_some() && is_ended(self.asked, self.answer, false);
         let consequence = self.granted().or_else(|| self.found_out()).or(undone);
         let consequence = consequence.or_else(|| self.consequence());
         // Whether a question is settled or something works again is a fact, whoever brought it about.
@@ -736,12 +544,17 @@ impl<'a> Link<'a> {
             |claim: &Claim| Subject::of(answer).statement.names(&Subject::of(claim).statement);
         let is_named = named(asked) > 0;
         // A ban may stand in the intent alone: "no keys in the repository", to keep them in the vault.
+        // Without the name of who said it: `marta: no ads`.
+        let wish = |intent: &str| {
+            let named = intent.split_once(": ").filter(|(name, _)| !name.contains(' '));
+            first_clause(named.map_or(intent, |(_, words)| words)).to_owned()
+        };
         let is_ban = |claim: &Claim| {
             let topic = Subject::of(claim).statement.topic().len();
             denies_any(claim) && named(claim) * 2 > topic
         };
         let forbids = denies_any(asked)
-            || matches!(asked, Claim::Request(it) if is_ban(&asked.in_words(first_clause(without_name(&folded(&it.intent))))));
+            || matches!(asked, Claim::Request(it) if is_ban(&asked.in_words(&wish(&folded(&it.intent)))));
         let denies = !forbids && denies_any(answer) && denies_wish(asked, answer);
         let told = if is_named { head } else { whole };
         let drops = list("withdrawn").are_in(&folded(&told))
@@ -768,13 +581,6 @@ impl<'a> Link<'a> {
             }
             _ => None,
         }
-    }
-
-    /// Effect of a settled question on the wish to find out just that. By words, no other question is answered.
-    fn answered(&self, order: Order) -> Option<Effect> {
-        let Claim::Discussion(question) = &self.new.record.claim else { return None };
-        let answer = self.found_out().filter(|_| is_to_find_out(&self.memory.claim, question))?;
-        self.follow(Some(answer), true, order, false)?.ok()
     }
 
     /// Consequence of a decision that a model found to end what a successful attempt left behind, or to give up what a
@@ -858,14 +664,6 @@ impl<'a> Link<'a> {
     }
 }
 
-/// Words of questions for an amount, by kind.
-const HOW: [&str; 4] = ["how long", "how often", "how many", "how large"];
-/// Words before a period.
-const EVERY: [&str; 6] = ["every", "each", "alle", "les", "cada", "todos"];
-
-/// Number of first words of a decision among which a denial is one of the whole.
-const DENIAL_WITHIN: usize = 3;
-
 /// Text up to the end of its first clause.
 fn first_clause(folded: &str) -> &str {
     folded.split([',', ';', ':']).flat_map(|part| part.split(". ")).next().unwrap_or(folded)
@@ -876,10 +674,7 @@ fn cover(asked: &Subject, answer: &Subject) -> f64 {
     let (whole, all) = (asked.all(), answer.all());
     let exact = shared(&asked.hard, &answer.hard);
     // A question about the decision names its alternatives, whatever its other words.
-    let named = answer
-        .named
-        .iter()
-        .filter(|it| !it.is_empty() && !is_generic(it) && shared(it, &whole) == it.len());
+    let named = answer.named.iter().filter(|it| !it.is_empty() && shared(it, &whole) == it.len());
     if named.count() >= 2 {
         let sure = shared(&whole, &all) + exact >= WORDS_MIN;
         return if sure { 1.0 } else { COVERED_MAYBE };

@@ -187,11 +187,6 @@ impl Deed {
         self.words.first().copied().filter(|_| self.begins)
     }
 
-    /// Key of the first word of what is asked for.
-    pub(super) fn object(&self) -> Option<u64> {
-        self.words.get(usize::from(self.begins)).copied()
-    }
-
     /// Key of the verb that `request` has for this deed, if it is a topic word.
     pub(super) fn verb_of(&self, request: &Deed) -> Option<u64> {
         let (verb, key) = match request.begins {

@@ -2,7 +2,6 @@
 
 use super::phrases::says_change;
 use super::question::{is_answered, is_settled};
-use super::retraction::Retraction;
 use super::subject::Subject;
 use crate::domain::{Claim, ClaimKind, Facts, Memory, MemoryId, Record, SessionId, Speaker, Stage};
 use crate::text::tokens::folded;
@@ -19,8 +18,6 @@ pub(super) struct Incoming<'a> {
     pub(super) hearsay: bool,
     /// Most trusted speaker who mentions a change.
     pub(super) change_by: Option<Speaker>,
-    /// Words that its claim and its evidence retract.
-    pub(super) retraction: Retraction,
     pub(super) place: RecordPlace,
 }
 
@@ -47,7 +44,6 @@ impl<'a> Incoming<'a> {
             person: by(Speaker::Person),
             hearsay: speakers.all(|speaker| is_hearsay(record.claim.kind(), speaker)),
             change_by: change_by(record),
-            retraction: retraction(record),
             place: record_place(record),
             record,
         }
@@ -64,21 +60,6 @@ impl<'a> Incoming<'a> {
             Some(std::cmp::Ordering::Greater) => Order::Later,
             None => Order::Unknown,
         }
-    }
-}
-
-/// Maximum number of entries between a wish and what is done at once.
-const TURN_ENTRIES_MAX: u32 = 12;
-
-impl RecordPlace {
-    /// True if an attempt at `self` was made at once after a wish: before the person's next message, or with it as the last
-    /// evidence. `messages` are the ordinals of the person's messages in the session, in order.
-    pub(super) fn is_at_once_after(self, wish: RecordPlace, messages: &[u32]) -> bool {
-        let next = messages.iter().find(|it| **it > wish.start).copied();
-        let within = next.unwrap_or(u32::MAX).min(wish.start + TURN_ENTRIES_MAX);
-        self.session == wish.session
-            && wish.start <= self.start
-            && (wish.start + 1..=within).contains(&self.end)
     }
 }
 
@@ -109,18 +90,6 @@ fn change_by(record: &Record) -> Option<Speaker> {
     let carried =
         told.flat_map(|(field, _)| record.evidence.iter().filter(move |it| it.field == *field));
     heard.chain(carried).map(|it| it.speaker).min()
-}
-
-fn retraction(record: &Record) -> Retraction {
-    let strings = record.claim.strings();
-    let mut told: Vec<&str> = strings.into_iter().map(|(_, text)| text).collect();
-    for evidence in &record.evidence {
-        let words = evidence.words.as_str();
-        if !told.contains(&words) {
-            told.push(words);
-        }
-    }
-    Retraction::of(&folded(&told.join(". ")))
 }
 
 pub(super) fn record_place(record: &Record) -> RecordPlace {

@@ -18,9 +18,9 @@ mod quantity;
 mod question;
 mod retrospective;
 mod rules;
+mod stated;
 mod statement;
 mod subject;
-mod retraction;
 mod verdict;
 mod withdraw;
 

@@ -18,8 +18,6 @@ pub(super) struct Parts {
     pub(super) values: Vec<u64>,
     /// Exact names and bare numbers, sorted.
     pub(super) names: Vec<u64>,
-    /// Those that the text is about: they begin it, or follow an article and a noun.
-    pub(super) subjects: Vec<u64>,
     /// Those that may tell one thing from others of its kind, as in `lock room 7`, sorted.
     pub(super) instances: Vec<u64>,
     /// Topic words in order, if the order carries meaning, as in `from A to B`.
@@ -71,15 +69,13 @@ pub(super) fn bound_of(word: &str) -> Option<&'static usize> {
 
 /// Particles that end a German statement, as in `geht nachts an`; they count as bounds.
 const PARTICLES: [&str; 6] = ["auf", "zu", "an", "aus", "ein", "ab"];
-const PREPOSITIONS: [&str; 4] =
-    ["directions", "between", "qualifier words", "amount qualifier words"];
 
 impl Parts {
     pub(super) fn of(text: &str) -> Parts {
         let flat = folded(text);
         let words = words_of(&flat);
         let (mut topic, mut values, mut predicates) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut names, mut subjects, mut instances) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut names, mut instances) = (Vec::new(), Vec::new());
         let (mut bounds, mut turns, mut keeps) = (Vec::new(), Vec::new(), false);
         let mut before = "";
         let mut rest = words.as_slice();
@@ -106,7 +102,6 @@ impl Parts {
             if is_exact(word) {
                 values.push(hash(word));
                 names.push(hash(word));
-                subjects.extend(is_subject(&words, at).then_some(hash(word)));
                 instances.extend(may_be_instance(&words, at).then_some(hash(word)));
             } else if !is_stop_word(word) && !list("keeps").has(word) {
                 let is_predicate = list("be").has(last);
@@ -127,35 +122,11 @@ impl Parts {
         predicates.extend(topic.last().filter(|_| is_german));
         let particle = words.last().and_then(|last| PARTICLES.iter().position(|it| it == last));
         bounds.extend(particle.map(|at| usize::MAX - at));
-        let sets = [&mut topic, &mut values, &mut names, &mut subjects, &mut instances];
+        let sets = [&mut topic, &mut values, &mut names, &mut instances];
         sets.into_iter().chain([&mut predicates]).for_each(sort);
         bounds.sort_unstable();
-        Parts {
-            folded: flat,
-            topic,
-            values,
-            names,
-            subjects,
-            instances,
-            order,
-            bounds,
-            predicates,
-            keeps,
-        }
+        Parts { folded: flat, topic, values, names, instances, order, bounds, predicates, keeps }
     }
-}
-
-/// True if the exact name at `at` is what the text is about: `parse_date returns …`, `the endpoint /v1/orders needs …`.
-fn is_subject(words: &[&str], at: usize) -> bool {
-    let lead = list("changes").begin(words).unwrap_or_default();
-    let is_preposition = |word: &&str| PREPOSITIONS.iter().any(|it| list(it).has(word));
-    let of_noun = |article: usize| {
-        lead <= article
-            && list("articles").has(words[article])
-            && !is_stop_word(words[at - 1])
-            && (article == lead || !words[..article].last().is_some_and(is_preposition))
-    };
-    at == lead || at.checked_sub(2).is_some_and(of_noun)
 }
 
 /// True if the word at `at` may be the noun before a name.

@@ -255,8 +255,8 @@ mod tests {
             include_str!("parts.rs"),
             include_str!("phrases.rs"),
             include_str!("question.rs"),
-            include_str!("retraction.rs"),
             include_str!("retrospective.rs"),
+            include_str!("stated.rs"),
             include_str!("statement.rs"),
             include_str!("subject.rs"),
         ];

@@ -4,13 +4,13 @@
 use super::candidates::{Candidate, Memories, RELATED_NEAR, WorkingSet};
 use super::cross_kind::{View, across, followed};
 use super::incoming::{Incoming, Order, RecordPlace, record_place};
-use super::rules::{PRESUPPOSED, REPLACED, RULES, RulePair, Ruling, TAKEN_BACK, is_protected};
+use super::rules::{REPLACED, REVISED, RULES, RulePair, Ruling, is_protected};
 use super::subject::{Likeness, Subject};
 use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Disposition, Effect, Facts, Finding, JUDGED, LeftOpen, Match, Memory,
     MemoryId, MemoryState, Merging, Operation, PARTLY, Plan, RELATED, Record, RecordId,
-    RecordState, SessionId, Settlement, Severity, Speaker, Stage, Timestamp, is_partly,
+    RecordState, Settlement, Severity, Stage, Timestamp, is_partly,
 };
 use foldhash::{HashMap, HashSet};
 use std::borrow::Cow;
@@ -81,18 +81,6 @@ fn in_order<'a>(records: &'a [Record], memories: &Memories) -> Vec<&'a Record> {
     ordered
 }
 
-/// Ordinals of the person's messages with evidence, in order, by session.
-fn messages(records: &[Record]) -> HashMap<SessionId, Vec<u32>> {
-    let mut found: HashMap<SessionId, Vec<u32>> = HashMap::default();
-    for record in records {
-        let by_person = record.evidence.iter().filter(|it| it.speaker == Speaker::Person);
-        let ordinals = by_person.map(|it| it.ordinal);
-        found.entry(record.provenance.session).or_default().extend(ordinals);
-    }
-    found.values_mut().for_each(|it| it.sort_unstable());
-    found
-}
-
 struct Planner<'a> {
     working: WorkingSet<'a>,
     namespace: &'a str,
@@ -104,8 +92,6 @@ struct Planner<'a> {
     again: HashMap<MemoryId, RecordPlace>,
     /// Memories that say the same as others and stand for them.
     stand_ins: HashMap<MemoryId, MemoryId>,
-    /// Ordinals of the person's messages with evidence, by session.
-    messages: HashMap<SessionId, Vec<u32>>,
     operations: Vec<Operation>,
     open: BTreeSet<LeftOpen>,
     /// Memories with which the current record was left open.
@@ -126,8 +112,7 @@ struct RankedRuling {
     since: Option<Timestamp>,
     active: bool,
     open: bool,
-    verdict: Option<Verdict>,
-    /// True if the record retracts the value of the memory by name.
+    /// True if the record names a value of the memory.
     is_named: bool,
 }
 
@@ -169,7 +154,6 @@ impl<'a> Planner<'a> {
             places: HashMap::default(),
             again: HashMap::default(),
             stand_ins: HashMap::default(),
-            messages: messages(records),
             operations: Vec::new(),
             open: BTreeSet::new(),
             beside: Vec::new(),
@@ -219,22 +203,13 @@ impl<'a> Planner<'a> {
     fn choose(&mut self, new: &Incoming<'_>) -> Choice {
         let mut judged = self.judge(new);
         judged.sort_by(RankedRuling::order);
-        // Words of change are about one memory; if several fit, it is unclear which.
-        if judged.iter().filter(|it| it.ruling == Ruling::Supersede).count() > 1 {
-            let is_superseded = |it: &&mut RankedRuling| it.ruling == Ruling::Supersede;
-            let is_named = judged.iter().any(|it| it.ruling == Ruling::Supersede && it.is_named);
-            let is_guess = |it: &&mut RankedRuling| match is_named {
-                true => !it.is_named,
-                false => GUESSES.contains(&it.rule),
-            };
-            let guessed = judged.iter_mut().filter(is_superseded).filter(is_guess);
-            guessed.for_each(|it| match it.verdict {
-                Some(Verdict::Replaces { .. }) => {}
-                Some(Verdict::Conflict) => (it.ruling, it.open) = (Ruling::Doubt, false),
-                Some(Verdict::Partly) => it.ruling = Ruling::Suspect,
-                Some(_) => (it.rule, it.ruling) = (UNRELATED, Ruling::Unrelated),
-                None => it.ruling = Ruling::Doubt,
-            });
+        // Words of change are about one memory: the one whose value they name.
+        let is_guess = |it: &RankedRuling| {
+            it.ruling == Ruling::Supersede && [REPLACED, REVISED].contains(&it.rule)
+        };
+        if judged.iter().any(|it| is_guess(it) && it.is_named) {
+            let others = judged.iter_mut().filter(|it| is_guess(it) && !it.is_named);
+            others.for_each(|it| it.ruling = Ruling::Conflict);
         }
         let mut choice = self.decide(new, &judged);
         if let Some(home) = choice.disposition.home() {
@@ -258,9 +233,9 @@ impl<'a> Planner<'a> {
             of(|it| matches!(it, Ruling::Duplicate | Ruling::Merge(_) | Ruling::Outcome(_))).next();
         let rivals: Vec<&RankedRuling> = of(|it| *it == Ruling::Supersede).collect();
         if let Some((first, rest)) = rivals.split_first() {
-            let doubts = of(|it| matches!(it, Ruling::Doubt | Ruling::Suspect))
+            let doubts = of(|it| matches!(it, Ruling::Conflict | Ruling::Suspect))
                 .filter(|it| it.active)
-                .filter(|it| is_partly(it.rule) || it.open && it.ruling == Ruling::Doubt);
+                .filter(|it| is_partly(it.rule) || it.open && it.ruling == Ruling::Conflict);
             doubts.for_each(|it| self.leave_open(new.record.id, it.memory, it.rule));
             let memory = twin.filter(|twin| twin.active).map_or(new.own, |twin| twin.memory);
             let disposition = Disposition::Supersede { old: first.memory, memory };
@@ -279,8 +254,7 @@ impl<'a> Planner<'a> {
         if let Some(taken_back) = of(|it| *it == Ruling::Discard).next() {
             return Choice::new(Disposition::Discard, taken_back.rule);
         }
-        let doubts: Vec<&RankedRuling> =
-            of(|it| matches!(it, Ruling::Conflict | Ruling::Doubt)).collect();
+        let doubts: Vec<&RankedRuling> = of(|it| *it == Ruling::Conflict).collect();
         let open = doubts.iter().take(OPEN_MAX).filter(|it| it.open);
         open.for_each(|it| self.leave_open(new.record.id, it.memory, it.rule));
         let suspects = of(|it| *it == Ruling::Suspect).filter(|it| it.active);
@@ -317,7 +291,7 @@ impl<'a> Planner<'a> {
             let found = RULES.iter().find_map(|(name, judge)| Some((*name, judge(&pair)?)));
             let (mut rule, mut ruling) = found.unwrap_or((RELATED, Ruling::Related));
             let mut open = true;
-            let is_guess = ruling.is_uncertain() || GUESSES.contains(&rule);
+            let is_guess = ruling.is_uncertain() || [REPLACED, REVISED].contains(&rule);
             match verdict.filter(|_| is_guess).map(|verdict| apply(verdict, &pair)) {
                 Some(Some(said)) => ((rule, ruling), open) = (said, false),
                 Some(None) => {
@@ -336,8 +310,7 @@ impl<'a> Planner<'a> {
                 since: memory.valid_from,
                 active: memory.state == MemoryState::Active,
                 open,
-                verdict,
-                is_named: subject.statement.is_retracted_by(&new.retraction),
+                is_named: new.subject.statement.names_value_of(&subject.statement),
             });
         }
         judged
@@ -445,8 +418,8 @@ impl<'a> Planner<'a> {
     }
 
     fn follow(&mut self, new: &Incoming<'_>, home: MemoryId) -> Vec<Effect> {
-        let Planner { working, places, again, messages, verdicts, .. } = self;
-        let found = across(new, home, View { working, places, again, messages, verdicts });
+        let Planner { working, places, again, verdicts, .. } = self;
+        let found = across(new, home, View { working, places, again, verdicts });
         self.related.extend(found.related);
         let judged = |open: &LeftOpen| self.verdicts.get(open.record, open.memory).is_some();
         let open: Vec<LeftOpen> = found.open.into_iter().filter(|open| !judged(open)).collect();
@@ -481,9 +454,6 @@ const RESTATED: &str = "judged-restated";
 
 /// Rule of two memories that cannot both hold, although nothing tells that anything changed.
 const CONFLICT: &str = "judged-conflict";
-
-/// Rules that go by words of change: a model that was asked about the pair knows better.
-const GUESSES: [&str; 3] = [PRESUPPOSED, REPLACED, TAKEN_BACK];
 
 /// Rule of a memory that a model judged unrelated.
 pub(crate) const UNRELATED: &str = "judged-unrelated";
@@ -684,11 +654,7 @@ fn settlement(
             let solved = solved(memory.id, home.id, new.facts.at, rule);
             (Settlement::Followed, Some(solved))
         }
-        Ruling::Duplicate
-        | Ruling::Outcome(_)
-        | Ruling::Solved
-        | Ruling::Doubt
-        | Ruling::Related => return None,
+        Ruling::Duplicate | Ruling::Outcome(_) | Ruling::Solved | Ruling::Related => return None,
     };
     Some((how, rule, effect))
 }

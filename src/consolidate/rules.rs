@@ -6,7 +6,6 @@
 
 use super::incoming::{Incoming, Order};
 use super::parts::shared;
-use super::retraction::Retraction;
 use super::statement::Statement;
 use super::subject::{Likeness, Subject};
 use crate::domain::{
@@ -43,8 +42,8 @@ pub(super) enum Ruling {
     /// The memory is later and succeeds where the record failed.
     Solved,
     Discard,
+    /// Both cannot hold, or it is unclear whether both do.
     Conflict,
-    Doubt,
     /// Words of change with the memory's value or many of its words, or another value: one may be
     /// outdated.
     Suspect,
@@ -55,7 +54,7 @@ pub(super) enum Ruling {
 impl Ruling {
     /// True if a model may decide instead.
     pub(super) fn is_uncertain(self) -> bool {
-        matches!(self, Ruling::Conflict | Ruling::Doubt | Ruling::Suspect | Ruling::Related)
+        matches!(self, Ruling::Conflict | Ruling::Suspect | Ruling::Related)
     }
 }
 
@@ -63,33 +62,26 @@ impl Ruling {
 type Rule = fn(&RulePair<'_>) -> Option<Ruling>;
 
 /// Rules in order of precedence, with their names in the ledger.
-pub(super) const RULES: [(&str, Rule); 18] = [
+pub(super) const RULES: [(&str, Rule); 14] = [
     ("retracted", retracted),
     ("past", past),
     ("asked-again", asked_again),
     ("equal", equal),
     ("solved", solved),
     ("outcome", outcome),
-    ("reaffirmed", reaffirmed),
     ("reversal", reversal),
-    ("turned-around", turned_around),
     ("near-duplicate", near),
     ("restated", restated),
     ("said-again", said_again),
     (REPLACED, replaced),
-    (TAKEN_BACK, taken_back),
-    ("revised", revised),
-    (PRESUPPOSED, presupposed),
+    (REVISED, revised),
     ("alike", alike),
     ("may-replace", may_replace),
 ];
 
-/// Rules by which a decision retracts an earlier one.
+/// Rules by which a later decision takes the place of an earlier one, unless a model knows better.
 pub(super) const REPLACED: &str = "replaced";
-pub(super) const TAKEN_BACK: &str = "taken-back";
-
-/// Rule by which words of change replace a memory although they repeat only a part of it.
-pub(super) const PRESUPPOSED: &str = "presupposed";
+pub(super) const REVISED: &str = "revised";
 
 /// Days within which a repeated action is the same attempt: two weeks of work on one thing.
 const EPISODE_DAYS_MAX: u64 = 14;
@@ -132,31 +124,6 @@ impl RulePair<'_> {
     /// True if the record is later and may change the memory.
     pub(super) fn may_follow(&self) -> bool {
         self.may_extend() && self.order == Order::Later && self.is_active() && !self.is_decided()
-    }
-
-    /// Ruling by which the later one of two decisions ends the former one; a record that is later must be `heard`.
-    fn end(&self, heard: bool) -> Option<Ruling> {
-        match self.order {
-            Order::Later => (heard && self.may_follow()).then_some(Ruling::Supersede),
-            Order::Earlier => self.may_precede().then_some(Ruling::Late),
-            Order::Same | Order::Unknown => None,
-        }
-        .filter(|_| self.kind() == ClaimKind::Decision)
-    }
-
-    /// Ruling on two decisions, if the later one retracts the former one according to `turns`.
-    fn turned(&self, turns: fn(&Statement, &Statement, &Retraction) -> bool) -> Option<Ruling> {
-        let (later, former) = self.in_time()?;
-        let ruling = self.end(self.new.person || self.agreed || !is_protected(self.memory))?;
-        turns(later, former, self.later_retraction()).then_some(ruling)
-    }
-
-    /// Words that the later one of the two retracts.
-    fn later_retraction(&self) -> &Retraction {
-        match self.order {
-            Order::Earlier => &self.subject.statement.retraction,
-            Order::Later | Order::Same | Order::Unknown => &self.new.retraction,
-        }
     }
 
     /// True if a person decided on the memory after the record was said.
@@ -311,24 +278,6 @@ fn outcome(pair: &RulePair<'_>) -> Option<Ruling> {
     })
 }
 
-/// The same choice among the same alternatives.
-fn reaffirmed(pair: &RulePair<'_>) -> Option<Ruling> {
-    if pair.kind() != ClaimKind::Decision || !pair.same_choice() {
-        return None;
-    }
-    let (new, old) = (&pair.new.subject, pair.subject);
-    let among = shared(&new.alternatives, &old.alternatives);
-    let plain = new.alternatives.len() == 1 || old.alternatives.len() == 1;
-    let telling = old.named.first().is_some_and(|words| words.len() >= 3);
-    let matter = among >= 2 && pair.like.rationale > 0 && pair.like.generic < 2;
-    let same = matter || pair.together || (plain && telling);
-    if !same {
-        return Some(Ruling::Related);
-    }
-    let learn = pair.may_extend();
-    Some(Ruling::Merge(if learn { Merging::Extend } else { Merging::Provenance }))
-}
-
 /// A different choice among the same alternatives.
 fn reversal(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject, pair.subject);
@@ -349,18 +298,11 @@ fn reversal(pair: &RulePair<'_>) -> Option<Ruling> {
     })
 }
 
-/// A choice and what it denies have changed places.
-fn turned_around(pair: &RulePair<'_>) -> Option<Ruling> {
-    let unordered = (&pair.new.subject.statement, &pair.subject.statement);
-    let (later, former) = pair.in_time().unwrap_or(unordered);
-    let ruling = || pair.turned(|_, _, _| true).unwrap_or(Ruling::Conflict);
-    let applies = pair.is_active_decision() && !pair.is_decided();
-    (applies && later.turns_around(former)).then(ruling)
-}
-
 /// The same but for case, punctuation, fillers or a missing word.
 fn near(pair: &RulePair<'_>) -> Option<Ruling> {
-    if !pair.like.is_near || !pair.same_choice() {
+    // `Yes` says nothing of what about.
+    let is_bare = pair.like.generic >= 2 && pair.like.rationale < 2;
+    if !pair.like.is_near || !pair.same_choice() || is_bare {
         return None;
     }
     match pair.kind() {
@@ -383,8 +325,7 @@ fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
     let (common, all) = works.covers(failed);
     let exact = shared(&pair.new.subject.hard, &pair.subject.hard);
     let again = common == all && all + exact > 1
-        || (common + exact >= SOLVED_WORDS_MIN && common as f64 >= SOLVED * all as f64)
-        || works.names_things_of(failed);
+        || (common + exact >= SOLVED_WORDS_MIN && common as f64 >= SOLVED * all as f64);
     // In one conversation, a command that works now was mended, whatever was changed before it.
     let is_rerun = pair.together && works.deed.reruns(&failed.deed);
     let is_again = pair.together && works.deed.again && common > 1 && common * 2 >= all;
@@ -399,17 +340,16 @@ fn restated(pair: &RulePair<'_>) -> Option<Ruling> {
     (pair.is_directive() && same).then_some(Ruling::Merge(Merging::Provenance))
 }
 
-/// A different decision, in words that name what it replaces.
+/// The same decision with something else in one place; the rest of the claim tells what was there.
 fn replaced(pair: &RulePair<'_>) -> Option<Ruling> {
-    let turns = |new: &Statement, old: &Statement, words: &Retraction| {
-        new.replaces(old, words) || new.takes_another(old, words)
+    let (later, former) = pair.in_time()?;
+    let is_heard = pair.new.person || pair.agreed || !is_protected(pair.memory);
+    let ruling = match pair.order {
+        Order::Later if is_heard && pair.may_follow() => Ruling::Supersede,
+        Order::Earlier if pair.may_precede() => Ruling::Late,
+        Order::Later | Order::Earlier | Order::Same | Order::Unknown => return None,
     };
-    pair.turned(turns)
-}
-
-/// A different decision, in words that retract the former one.
-fn taken_back(pair: &RulePair<'_>) -> Option<Ruling> {
-    pair.turned(Statement::takes_back)
+    (pair.kind() == ClaimKind::Decision && later.replaces(former)).then_some(ruling)
 }
 
 /// Another value for exactly this topic; it replaces the former one if words mention a change.
@@ -432,24 +372,15 @@ fn revised(pair: &RulePair<'_>) -> Option<Ruling> {
             (Ruling::Supersede, (aware || pair.is_change_heard()) && pair.may_follow())
         }
     };
-    Some(if changes && !later.may_be_of_another(former) { ruling } else { Ruling::Doubt })
+    Some(if changes && !later.may_be_of_another(former) { ruling } else { Ruling::Conflict })
 }
 
 /// A person says that this was said before, and the values are the same.
 fn said_again(pair: &RulePair<'_>) -> Option<Ruling> {
     let (later, former) = pair.in_time()?;
     let trusted = pair.new.person || !is_protected(pair.memory);
-    (pair.is_active_decision() && trusted && later.says_again(former, pair.later_retraction()))
+    (pair.is_active_decision() && trusted && later.says_again(former))
         .then_some(Ruling::Merge(Merging::Provenance))
-}
-
-/// Words of change that repeat a part of the memory.
-fn presupposed(pair: &RulePair<'_>) -> Option<Ruling> {
-    let (later, former) = pair.in_time()?;
-    let ruling = pair.end(pair.is_change_heard())?;
-    let changes = pair.order == Order::Later || later.says_change;
-    let is_apart = later.is_of_another(former) || later.may_be_of_another(former);
-    (changes && !is_apart && later.presupposes(former)).then_some(ruling)
 }
 
 /// So many words in common that a model should decide.
@@ -461,7 +392,7 @@ fn alike(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     let may_contradict =
         new.may_contradict(old) && !new.is_of_another(old) && !old.is_of_another(new);
-    let ruling = if may_contradict { Ruling::Doubt } else { Ruling::Related };
+    let ruling = if may_contradict { Ruling::Conflict } else { Ruling::Related };
     (many && is_about && pair.like.words >= limit).then_some(ruling)
 }
 
@@ -472,6 +403,7 @@ fn may_replace(pair: &RulePair<'_>) -> Option<Ruling> {
     let is_said = pair.new.change_by.is_some();
     let changes = if pair.order == Order::Later { is_said } else { later.says_change };
     let near = later.gives_up(former) || pair.like.words >= REPLACED_WORDS;
-    let outdates = (changes && near) || later.is_valued_otherwise(former);
+    let outdates =
+        (changes && near) || later.is_valued_otherwise(former) || later.tells_lost_of(former);
     (decides && outdates).then_some(Ruling::Suspect)
 }

@@ -8,7 +8,7 @@ use super::phrases::{
 };
 use super::quantity::{days, has_day, key, quantity, words_of};
 use super::question::{question, wish};
-use super::retraction::{Retraction, Stated};
+use super::stated::Stated;
 use crate::domain::Claim;
 use crate::text::tokens::folded;
 
@@ -47,15 +47,10 @@ pub(super) struct Statement {
     /// Leaves nothing to do.
     pub(super) is_finished: bool,
     stated: Stated,
-    /// Exact names that a decision is about, or all that a request has, sorted.
+    /// Exact names and bare numbers of a request, sorted.
     named: Vec<u64>,
     /// Says that something holds beside what holds already.
     adds: bool,
-    /// Words and values of rejected options, sorted.
-    weighed: Vec<u64>,
-    /// Words and values of each option, sorted.
-    options: Vec<Vec<u64>>,
-    pub(super) retraction: Retraction,
 }
 
 impl Statement {
@@ -68,9 +63,7 @@ impl Statement {
         };
         let whole = text(claim);
         let flat = folded(&whole);
-        let says_change_anywhere = says_change(&flat);
-        let stated = Stated::of(&head.folded, says_change_anywhere);
-        let options = options(claim);
+        let stated = Stated::of(&head.folded);
         let needs_permission = needs_permission(&head.folded);
         if needs_permission {
             head.topic.retain(|key| list("permission").keys().binary_search(key).is_err());
@@ -84,32 +77,27 @@ impl Statement {
         let is_change = says_change(&head.folded);
         let deed = Deed::of(claim, &head.folded);
         let is_attempt = matches!(claim, Claim::Attempt(_));
-        let is_decision = matches!(claim, Claim::Decision(_));
         let things = || {
             let words = words_and_values(&without_means(&head.folded));
             without(&words, &Vec::from_iter(deed.first_word()))
         };
-        let named = if matches!(claim, Claim::Request(_)) { &head.names } else { &head.subjects };
+        let is_request = matches!(claim, Claim::Request(_));
         if says_no || stated.only.is_some() {
             head.bounds.retain(|bound| Some(bound) != bound_of("may"));
         }
         // Elsewhere `too` is a degree.
         let mut clauses = head.folded.split([',', ';', '.', ':']);
         let ends_with_too = clauses.any(|clause| clause.trim_end().ends_with(" too"));
-        let retraction = || Retraction::of(&folded(&whole.replace('\n', ". ")));
         Statement {
             says_no,
             withdraws: list("withdrawn").are_in(&head.folded),
             is_change,
             denies: says_no && !is_change,
             needs_permission,
-            says_change: says_change_anywhere,
-            named: named.clone(),
+            says_change: says_change(&flat),
+            named: if is_request { head.names.clone() } else { Vec::new() },
             adds: list("additions").are_in(&head.folded) || ends_with_too,
-            weighed: weighed(&options, &stated),
-            options,
             stated,
-            retraction: if is_decision { retraction() } else { Retraction::default() },
             says_again: list("repeats").are_in(&flat),
             may_say_again: list("reminds").are_in(&flat),
             things: if is_attempt { things() } else { Vec::new() },
@@ -149,10 +137,6 @@ impl Statement {
 
     /// True if word order makes no difference between the two: `Ann asks Bob` is not `Bob asks Ann`.
     pub(super) fn is_ordered_as(&self, other: &Statement) -> bool {
-        // Words that one states and the other retracts.
-        let lost = |it: &Statement, from: &Statement| {
-            shared(&without(&it.stated.keys, &from.stated.keys), &from.head.topic)
-        };
         // Who is asked, or the only one, is known without the order.
         let is_told = self.needs_permission || self.stated.only.is_some();
         // `insure no parcels` is `parcels are not insured`.
@@ -162,7 +146,6 @@ impl Statement {
         self.head.order.says_as(&other.head.order)
             && self.stated.only == other.stated.only
             && is_ordered
-            && lost(self, other) + lost(other, self) == 0
     }
 
     /// True if both have the same values and bounds, and deny or drop something or do not.
@@ -201,14 +184,6 @@ impl Statement {
         differs && enough && own.len() == common && whole && !denies_other && !self.narrows(former)
     }
 
-    /// True if in this later statement a choice and what it dismisses have changed places, as in `8080, not 9090`
-    /// after `9090, not 8080`, and it names nothing else.
-    pub(super) fn turns_around(&self, former: &Statement) -> bool {
-        let mentioned = |it: &Statement| union(&it.head.topic, &it.head.values);
-        without(&mentioned(self), &mentioned(former)).is_empty()
-            && self.stated.turns_around(&former.stated)
-    }
-
     /// True if it is about another named thing than `former`, or adds to it, and names nothing of it.
     pub(super) fn is_of_another(&self, former: &Statement) -> bool {
         let differs =
@@ -229,37 +204,24 @@ impl Statement {
     /// True if the two have other values or words, or one denies what the other says.
     pub(super) fn may_contradict(&self, other: &Statement) -> bool {
         let lacks = |it: &Statement, other: &Statement| !it.is_within(other);
+        let dismisses = |it: &Statement, other: &Statement| {
+            let said = without(&other.stated.keys, &other.stated.dismissed);
+            shared(&it.stated.dismissed, &said) > 0
+        };
         self.head.values != other.head.values
             || self.says_no != other.says_no
             || self.head.order.is_turned(&other.head.order)
+            || dismisses(self, other)
             || lacks(self, other) && lacks(other, self)
-    }
-
-    /// True if this later statement, which mentions a change, negates the topic of `former` or
-    /// gives it another value in fewer words: words of change refer to an earlier statement.
-    pub(super) fn presupposes(&self, former: &Statement) -> bool {
-        let SharedTopic { own, before, common, .. } = self.beside(former);
-        let measured = !both(&before, list("measures").keys()).is_empty();
-        let adds =
-            without(&without(&own, &before), if measured { &[] } else { list("measures").keys() });
-        let leaves_out = before.len() - common;
-        let valued = !self.head.values.is_empty() && !former.head.values.is_empty();
-        // It may negate one of its own alternatives. Negating the whole negates a part of it.
-        let turns = self.says_no && !former.says_no && self.is_within(former);
-        let least = if turns { LEFT_OUT_MAX } else { common.min(LEFT_OUT_MAX) };
-        let is_about_it = common >= TOPIC_WORDS_MIN
-            && leaves_out <= least
-            && adds.is_empty()
-            && (turns || !self.loses_part_of(former));
-        let differs = turns || (valued && self.head.values != former.head.values);
-        is_about_it && differs && !self.narrows(former)
     }
 
     /// True if another value of `former` is that of a part which this one does not mention, such as the limit `for guests`.
     fn loses_part_of(&self, former: &Statement) -> bool {
-        let gone = without(&former.head.values, &self.stated.keys);
         let came = without(&self.head.values, &former.head.values);
-        !gone.is_empty() && !came.is_empty() && self.stated.loses_part_of(&former.stated, &self.all)
+        let is_known = |key: &u64| self.stated.keys.binary_search(key).is_ok() || self.has(*key);
+        !former.head.values.is_empty()
+            && !came.is_empty()
+            && !former.stated.qualifiers.iter().all(is_known)
     }
 
     /// True if its value holds only on a day of the week.
@@ -278,121 +240,55 @@ impl Statement {
 
     /// True if this statement says that it repeats something, and `other` says the same in other words.
     /// If it is unclear whether it says so, one must contain the other.
-    pub(super) fn says_again(&self, other: &Statement, retraction: &Retraction) -> bool {
+    pub(super) fn says_again(&self, other: &Statement) -> bool {
         let common = shared(&self.head.topic, &other.head.topic);
         let (adds, leaves_out) = (self.head.topic.len() - common, other.head.topic.len() - common);
-        let told = retraction.says_again && (common > TOPIC_WORDS_MIN || adds.min(leaves_out) == 0);
-        let close = (self.says_again || told) && common >= adds.max(leaves_out);
-        let may = self.may_say_again && !self.says_change;
-        let within = may && adds.min(leaves_out) == 0 && adds.max(leaves_out) <= common;
+        let may = self.may_say_again && adds.min(leaves_out) == 0;
         self.head.values == other.head.values
             && self.says_no == other.says_no
             && common + usize::from(self.needs_permission) >= TOPIC_WORDS_MIN
             && self.is_bounded_as(other)
             && !self.head.order.is_turned(&other.head.order)
-            && !self.replaces(other, retraction)
-            && (close || within)
+            && !self.says_change
+            && (self.says_again || may)
+            && common >= adds.max(leaves_out)
     }
 
-    /// True if the rest of the claim names a value of `former`, or it rejected what `former` chose, so
-    /// that it knows of it.
+    /// True if this later statement is `former` with something else in one place, and the rest of the claim tells what was
+    /// there, as in `labels are printed in A5`, `A6 was too small`.
+    pub(super) fn replaces(&self, former: &Statement) -> bool {
+        let common = both(&self.stated.keys, &former.stated.keys);
+        let lost = without(&former.stated.keys, &common);
+        // A year in common is no matter in common.
+        let matter = without(&common, &former.head.values);
+        // A word more may be a condition.
+        !matter.is_empty()
+            && self.stated.keys.len() <= former.stated.keys.len()
+            && self.says_no == former.says_no
+            && self.stated.swaps(&former.stated)
+            && lost.iter().all(|key| self.has(*key))
+            && !self.narrows(former)
+    }
+
+    /// True if this later statement leaves out a word of `former` and tells it in the rest of the claim, or dismisses it, beside
+    /// another word of it.
+    pub(super) fn tells_lost_of(&self, former: &Statement) -> bool {
+        let (own, before) = (&self.stated, &former.stated);
+        let said = without(&before.keys, &before.dismissed);
+        let stated = without(&own.keys, &own.dismissed);
+        let lost = without(&said, &stated);
+        lost.len() < said.len() && lost.iter().any(|key| self.has(*key))
+    }
+
+    /// True if the rest of the claim names a value of `former`, so that it knows of it.
     pub(super) fn knows(&self, former: &Statement) -> bool {
         let rest = without(&self.all, &self.head.values);
-        (!self.head.values.is_empty() && shared(&rest, &former.head.values) > 0)
-            || shared(&self.weighed, &former.head.topic) > 0
-    }
-
-    /// True if this later statement drops what `former` says and puts something else in its place.
-    /// `retraction` is about the whole claim.
-    pub(super) fn replaces(&self, former: &Statement, retraction: &Retraction) -> bool {
-        let (own, before) = (&self.stated, &former.stated);
-        let lost = without(&before.keys, &own.keys);
-        let given = retraction.retracted_of(&union(&own.keys, &before.keys));
-        let given = union(&given, &self.weighed);
-        let (common, named) = (shared(&own.keys, &before.keys), shared(&lost, &given));
-        // A lost verb may have been exchanged; most other lost words must be mentioned.
-        let untold = without(&lost, &retraction.all);
-        // A year in common is no matter in common.
-        let matter = without(&both(&own.keys, &before.keys), &former.head.values);
-        let swapped =
-            !matter.is_empty() && before.keys.len() > 1 && untold.is_empty() && own.swaps(before);
-        // Another word in the place of one that is not mentioned: it is about something else.
-        let kept: Vec<u64> = untold.iter().copied().filter(|key| !former.is_verb(key)).collect();
-        let is_elsewhere = own.puts_others_for(&kept, before);
-        let enough = match common {
-            0 => false,
-            1 => untold.iter().all(|key| former.is_verb(key)),
-            _ => untold.len() < LEFT_OUT_MAX,
-        };
-        let (gone, came) = (
-            without(&former.head.values, &own.keys),
-            without(&self.head.values, &former.head.values),
-        );
-        let of_amount = !gone.is_empty() && !came.is_empty();
-        enough
-            && own.keys.len() > common
-            && (named > 0 || swapped)
-            && !is_elsewhere
-            && !retraction.refuses
-            && !self.denies
-            && !self.narrows(former)
-            && !(of_amount && own.loses_part_of(before, &retraction.all))
-            && !own.narrows(before, of_amount, &retraction.all)
-    }
-
-    /// True if this later statement names the option that `former` took as retracted, or as rejected with
-    /// words of change, and takes another one. At most one of them may be about something that the other lacks.
-    pub(super) fn takes_another(&self, former: &Statement, retraction: &Retraction) -> bool {
-        let (Some(own), Some(before)) = (self.taken(), former.taken()) else { return false };
-        let is_known = self.options.contains(before)
-            && (without(before, &retraction.retracted).is_empty()
-                || (self.says_change && former.options.contains(own)));
-        let named = union(&self.options.concat(), &former.options.concat());
-        let rest =
-            |it: &Statement| without(&without(&it.stated.keys, &named), &retraction.retracted);
-        let (own_rest, rest) = (rest(self), rest(former));
-        is_known
-            && own != before
-            && !retraction.refuses
-            && !self.denies
-            && (without(&own_rest, &rest).is_empty() || without(&rest, &own_rest).is_empty())
-            && !self.narrows(former)
-            && !self.stated.has_new_qualifier(&former.stated, false, &retraction.all)
-    }
-
-    /// The only option that the main string states.
-    fn taken(&self) -> Option<&Vec<u64>> {
-        let mut taken = self.options.iter().filter(|it| without(it, &self.stated.keys).is_empty());
-        taken.next().filter(|_| taken.next().is_none())
+        !self.head.values.is_empty() && shared(&rest, &former.head.values) > 0
     }
 
     /// True for a predicate, or for the first word, which may be one.
     fn is_verb(&self, key: &u64) -> bool {
         self.head.predicates.binary_search(key).is_ok() || self.stated.sequence.first() == Some(key)
-    }
-
-    /// True if this later statement says something else about the subject of `former` and retracts
-    /// what was said about it.
-    pub(super) fn takes_back(&self, former: &Statement, retraction: &Retraction) -> bool {
-        let (own, before) = (&self.stated, &former.stated);
-        let common = shared(&own.keys, &before.keys);
-        // `I changed my mind` does not say about what: a single word may be the subject of many decisions.
-        let is_same_matter =
-            common * 2 >= before.keys.len() || shared(&retraction.retracted, &before.keys) > 0;
-        let regrets = |words: &Vec<u64>| {
-            let is_bare = without(words, list("former").keys()).is_empty();
-            shared(words, &before.keys) > 0 || is_bare && is_same_matter
-        };
-        let denied = own.denied.len() >= TOPIC_WORDS_MIN
-            && without(&own.denied, &before.keys).is_empty()
-            && retraction.changes
-            && !former.says_no;
-        let back = retraction.regrets.as_ref().is_some_and(regrets)
-            && common > 0
-            && (common < before.keys.len() || (self.says_no && !former.says_no))
-            && !retraction.refuses
-            && own.is_of_subject(before);
-        denied || (back && !own.has_new_qualifier(before, false, &retraction.all))
     }
 
     /// True if it has another thing in the place of one of `request`, such as another module. The name
@@ -406,12 +302,6 @@ impl Statement {
         own.exchanges(asked)
     }
 
-    /// True if this decision retracts something of `request`, or mentions a change that it does not ask for.
-    pub(super) fn opposes(&self, request: &Statement) -> bool {
-        shared(&self.retraction.retracted, &request.head.topic) > 0
-            || (self.is_change && !request.is_change && !self.adds)
-    }
-
     /// True if this attempt retries or repairs what `failed` tried, and on nothing else, such as another site.
     pub(super) fn retries(&self, failed: &Statement) -> bool {
         let lacks = |it: &Statement, key: &u64| it.all.binary_search(key).is_err();
@@ -419,11 +309,6 @@ impl Statement {
         let loses = failed.things.iter().any(|key| lacks(self, key));
         let is_same = || self.deed.repeats(&failed.deed) && !(adds && loses);
         !self.deed.gives_up(&failed.deed) && (self.deed.mends(&failed.deed) || is_same())
-    }
-
-    /// True if it names all that the attempt `failed` was done to, whatever its means.
-    pub(super) fn names_things_of(&self, failed: &Statement) -> bool {
-        failed.things.len() > 1 && without(&failed.things, &self.all).is_empty()
     }
 
     /// True if both have values for about the same topic, but not the same ones.
@@ -438,17 +323,13 @@ impl Statement {
 
     /// True if both have values, and it has none of those of `former`.
     pub(super) fn has_other_values(&self, former: &Statement) -> bool {
-        let values = &former.head.values;
-        !values.is_empty() && !self.head.values.is_empty() && shared(values, &self.all) == 0
+        let both_have = !former.head.values.is_empty() && !self.head.values.is_empty();
+        both_have && !self.names_value_of(former)
     }
 
-    /// True if it names an alternative of `question` and everything else that is asked.
-    pub(super) fn answers(&self, question: &Statement) -> bool {
-        let about = without(&question.head.topic, &question.choices);
-        let named = shared(&question.choices, &self.head.topic);
-        // A question may consist of its alternatives.
-        let least = if about.is_empty() { TOPIC_WORDS_MIN } else { 1 };
-        named >= least && without(&about, &self.head.topic).is_empty()
+    /// True if this claim has a value of `former` anywhere.
+    pub(super) fn names_value_of(&self, former: &Statement) -> bool {
+        shared(&former.head.values, &self.all) > 0
     }
 
     /// True if it names an alternative of `question`, or that has none.
@@ -459,6 +340,11 @@ impl Statement {
     /// Topic words of the main string, sorted.
     pub(super) fn topic(&self) -> &[u64] {
         &self.head.topic
+    }
+
+    /// Words that it leaves out, as in `on the 15th, not on the 1st`, sorted.
+    pub(super) fn dismissed(&self) -> &[u64] {
+        &self.stated.dismissed
     }
 
     /// True if it names a day of the week that `question` names, or `question` names none.
@@ -484,28 +370,10 @@ impl Statement {
             || (!own.is_empty() && topic.len() > own.len())
     }
 
-    /// True if a later claim retracts one of its quantities or exact names.
-    pub(super) fn is_retracted_by(&self, retraction: &Retraction) -> bool {
-        shared(&retraction.retracted, &self.head.values) > 0
-    }
-
     /// True if it has other exact names or numbers than `request`, such as another issue or fewer pages.
     pub(super) fn names_others(&self, request: &Statement) -> bool {
         !without(&request.head.names, &self.all).is_empty()
             && !without(&self.head.names, &request.all).is_empty()
-    }
-
-    /// True if it lacks a value of `question`, or has more than one other name or number.
-    pub(super) fn names_other_than(&self, question: &Statement) -> bool {
-        let others = without(&self.head.names, &question.all);
-        !self.lacks_nothing(question) || others.len() > 1
-    }
-
-    /// True if it has no topic word but those of `topic` and words for a measure.
-    pub(super) fn says_nothing_else(&self, topic: &[u64]) -> bool {
-        let is_known =
-            |key: &u64| topic.contains(key) || list("measures").keys().binary_search(key).is_ok();
-        self.head.topic.iter().all(is_known)
     }
 
     /// True if its main string has a value, a condition or a state of progress that the one of `other` lacks.
@@ -646,21 +514,6 @@ fn union(one: &[u64], other: &[u64]) -> Vec<u64> {
     let mut all = [one, other].concat();
     sort(&mut all);
     all
-}
-
-/// Words and values of each option of a decision, sorted.
-fn options(claim: &Claim) -> Vec<Vec<u64>> {
-    let Claim::Decision(it) = claim else { return Vec::new() };
-    let options = it.options.iter().map(|option| Stated::of(&folded(option), false).keys);
-    options.filter(|keys| !keys.is_empty()).collect()
-}
-
-/// Words and values of the options other than the `stated` one; none if no option is stated.
-fn weighed(options: &[Vec<u64>], stated: &Stated) -> Vec<u64> {
-    let is_taken = |option: &Vec<u64>| without(option, &stated.keys).is_empty();
-    let mut all = if options.iter().any(is_taken) { options.concat() } else { Vec::new() };
-    sort(&mut all);
-    without(&all, &stated.keys)
 }
 
 /// Those of the words for all that often stand before a time, as in `every night`.

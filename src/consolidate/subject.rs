@@ -10,7 +10,6 @@ use crate::domain::{Claim, ClaimKind, Digest};
 use crate::text::tokens::{folded, hash, keys, search_keys};
 use crate::text::truncate;
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 /// Maximum number of alternatives of one decision to compare.
 pub(super) const ALTERNATIVES_MAX: usize = 16;
@@ -184,13 +183,6 @@ fn content(claim: &Claim) -> Digest {
 const NEAR_WORDS: f64 = 0.8;
 /// Minimum share of common word pairs: order carries meaning.
 const NEAR_PAIRS: f64 = 0.5;
-/// Alternatives in decisions about anything.
-static GENERIC_WORDS: LazyLock<Vec<u64>> =
-    LazyLock::new(|| list("generic").words().flat_map(keys).collect());
-
-pub(super) fn is_generic(words: &[u64]) -> bool {
-    words.iter().all(|word| GENERIC_WORDS.contains(word))
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct Likeness {
