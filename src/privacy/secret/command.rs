@@ -1,6 +1,8 @@
 //! Logins on a command line (table `[commands]` of `words.txt`), in calls and in statements.
 
 use super::scan::{Scan, is_blank};
+use super::sentence::ends_clause;
+use super::separator::behind_kind;
 use super::{value, words};
 use regex::{Captures, Regex};
 use std::collections::HashMap;
@@ -222,13 +224,9 @@ fn argument(scan: &Scan<'_>, form: Form, at: usize, command_end: usize) -> Optio
         Form::Last => at + scan.piece(at..command_end).trim_end().rfind(' ')? + 1,
         Form::After => behind(at),
         // The type of a key in a router's settings: `secret 0 …`.
-        Form::First if scan.byte(next).is_ascii_digit() && is_blank(scan.byte(next + 1)) => {
-            next + 2
-        }
+        Form::First => behind_kind(scan, next),
         Form::Behind('/') if scan.byte(next) == b'-' => behind(next),
-        Form::Next | Form::Glued | Form::Either | Form::Behind(_) | Form::First | Form::Before => {
-            next
-        }
+        Form::Next | Form::Glued | Form::Either | Form::Behind(_) | Form::Before => next,
     };
     let is_inner = |byte: u8| !byte.is_ascii_whitespace() && !b"\"'`\\<>".contains(&byte);
     let mut word = scan.string(start).unwrap_or_else(|| start..scan.run(start, is_inner));
@@ -244,7 +242,16 @@ fn argument(scan: &Scan<'_>, form: Form, at: usize, command_end: usize) -> Optio
             _ => word.start + user.len() + mark.len_utf8()..word.end,
         };
     }
-    let prose = matches!(form, Form::First) && word.start == start && !value::is_random(text);
+    // A line of settings begins with the command.
+    let head = scan.piece(scan.line_start(at, COMMAND_MAX)..at);
+    let is_plain = || {
+        value::is_plain_password(text)
+            && COMMANDS.keys().any(|it| head.trim_start().starts_with(it))
+    };
+    let prose = matches!(form, Form::First)
+        && word.start == start
+        && !value::is_random(text)
+        && !is_plain();
     let slash = matches!(form, Form::After) && text.starts_with('/');
     let whole = value::is_reference(text) || text.starts_with('-') || prose || slash;
     (fits && !whole && word.start < word.end).then_some(word)
@@ -260,7 +267,7 @@ fn word_before(scan: &Scan<'_>, arguments: Range<usize>) -> Option<Range<usize>>
 
 /// Returns whether the argument may be a secret: not a reference, and not a flag such as `-port`.
 fn is_secret(text: &str, form: Form) -> bool {
-    let flags = ["ort", "assword", "rotocol", "rogress", "retty", "ager"];
+    let flags = ["ort", "wd", "assword", "rotocol", "rogress", "retty", "ager"];
     let is_flag = matches!(form, Form::Glued) && flags.iter().any(|flag| text.starts_with(flag));
     !text.is_empty() && !value::is_reference(text) && !is_flag
 }
@@ -280,7 +287,7 @@ pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
     let user = scan.quote_or(scan.gap(if goes_on { after + 1 } else { at.end })).1;
     let end = scan.run_within(user, USER_MAX, is_user);
     let mark = scan.gap(end);
-    let pair = !name.starts_with("user");
+    let pair = !name.starts_with("user") || name.contains('/');
     let is_as = [" as", " als", " comme", " como", " come"].iter().any(|it| name.ends_with(it));
     let given =
         |it: &&&str| scan.from(mark).strip_prefix(**it).is_some_and(|rest| rest.starts_with(' '));
@@ -309,7 +316,13 @@ pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
         || value::is_leet(secret) && !words::PLAIN.contains(scan.piece(user..end))
         || is_as && value::is_likely(secret) && !value::is_versioned(secret);
     let fits = fits && (!tight && !goes_on || value::is_likely(secret));
-    if user < end && scan.word_starts(at.start) && value::is_random(secret) && fits {
+    let is_title =
+        ["cred", "zugang", "anmelde", "identif", "login:"].iter().any(|it| name.starts_with(it));
+    let plain = given.is_none()
+        && (is_title || name.contains('/'))
+        && value::is_plain_password(secret)
+        && ends_clause(scan.piece(value + secret.len()..scan.line_end(value, COMMAND_MAX)));
+    if user < end && scan.word_starts(at.start) && (value::is_random(secret) && fits || plain) {
         scan.add_hit(value..value + secret.len());
     }
 }
@@ -494,47 +507,41 @@ pub(super) fn called(scan: &mut Scan<'_>, at: Range<usize>) {
     let text = scan.piece(secret.clone());
     // In other calls than those of logins plain words are names and samples.
     let callee = scan.piece(at).to_ascii_lowercase();
+    const KEYED: [&str; 7] = ["jwt", "hmac", "hash", "sign", "crypt", "secret", "key"];
     let logins = ["credential", "basic", "auth=(", ".login(", "connect", "wifi", "mysqli", "pdo"];
     let login = 0 < before && logins.iter().any(|it| callee.contains(it));
     let random = RANDOM_MIN <= text.len() && value::is_random(text);
     let bare = words::SIGN_INS.contains(callee.trim_end_matches('('));
     let login = login && !bare || bare && value::is_likely(text.trim_end_matches('!'));
     // `Client("account", "key")`
-    let fits = (login || random) && (callee != "client(" || value::is_hex_key(text));
+    let takes_key = KEYED.iter().any(|it| callee.contains(it));
+    let plain = takes_key && value::is_plain_password(text);
+    let fits = (login || random || plain) && (callee != "client(" || value::is_hex_key(text));
     if fits && !value::is_no_secret(text, "password") {
         scan.add_hit(secret);
     }
 }
 
-/// Masks the password of `IDENTIFIED BY 'secret'` and `identified with … by "secret"`.
+/// Masks the password of `IDENTIFIED BY 'secret'`, `identified with … by "secret"` and `PRAGMA key = 'secret'`.
 pub(super) fn identified(scan: &mut Scan<'_>, at: Range<usize>) {
     /// Maximum bytes between the two words.
     const PLUGIN_MAX: usize = 64;
-    let end = scan.run_within(at.end, PLUGIN_MAX, |byte| !matches!(byte, b'\n' | b';'));
+    let end = scan.run_within(at.end, PLUGIN_MAX, |byte| !b"\n;\"'".contains(&byte));
     let words = scan.piece(at.end..end).to_ascii_lowercase();
-    let start = match words.starts_with("by ") {
-        true => at.end + "by ".len(),
-        false => match words.find(" by ") {
-            Some(by) => at.end + by + " by ".len(),
-            None => return,
-        },
-    };
-    let start = scan.gap(start);
-    let start =
-        if scan.from(start).starts_with("PASSWORD ") { start + "PASSWORD ".len() } else { start };
-    let end = scan.run_within(start, PLUGIN_MAX, |byte| {
-        byte.is_ascii_alphanumeric() || b"_$#".contains(&byte)
-    });
+    let is_key = scan.piece(at.clone()).to_ascii_lowercase().contains("key");
+    let by = words.find("by ").map(|by| by + "by ".len());
+    let Some(by) = by.or(is_key.then_some(words.len())) else { return };
+    if let Some(content) = scan.string(end).filter(|_| !words.contains('`')) {
+        if !value::is_no_secret(scan.piece(content.clone()), "password") {
+            scan.add_hit(content);
+        }
+        return;
+    }
+    let start = scan.gap(at.end + by);
+    let end = scan.run_within(start, PLUGIN_MAX, |byte| byte > b' ' && byte != b';');
     let line = scan.piece(scan.line_start(at.start, COMMAND_MAX)..at.start).to_ascii_lowercase();
     if line.contains("user ") && scan.byte(end) == b';' && !value::is_about(scan.piece(start..end))
     {
         scan.add_hit(start..end);
-        return;
-    }
-    if let Some((quote, start)) = scan.quote(start).filter(|(quote, _)| quote.mark != b'`') {
-        let content = scan.quoted(quote, start);
-        if !value::is_no_secret(scan.piece(content.clone()), "password") {
-            scan.add_hit(content);
-        }
     }
 }

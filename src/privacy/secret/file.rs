@@ -296,7 +296,10 @@ pub(super) fn table(scan: &mut Scan<'_>, name: Range<usize>) {
         let from = after + mark.len_utf8();
         let ends = |letter: char| BARS.contains(&letter) || "\n\"\\".contains(letter);
         let cell = scan.piece(from..scan.line_end(from, LINE_MAX)).split(ends).next();
-        mask_cell(scan, from..from + cell.unwrap_or_default().len(), Kind::Maybe);
+        let cell = cell.unwrap_or_default();
+        let is_plain = kind == Kind::Password && value::is_plain_password(cell.trim());
+        let kind = if is_plain { kind } else { Kind::Maybe };
+        mask_cell(scan, from..from + cell.len(), kind);
     }
 }
 
@@ -328,7 +331,7 @@ fn aligned(scan: &mut Scan<'_>, header: Range<usize>, column: usize, kind: Kind)
         }
         let word = scan.piece(start..end);
         // Names of secrets also stand in such columns.
-        if kind == Kind::Password && value::is_random(word)
+        if kind == Kind::Password && (value::is_random(word) || value::is_plain_password(word))
             || value::is_made_up(word)
             || value::is_key(word) && !word.contains('-')
         {

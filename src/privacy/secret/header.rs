@@ -1,7 +1,7 @@
 //! Headers that carry credentials: `Authorization` and `Cookie`.
 
 use super::scan::{Scan, is_blank};
-use super::value;
+use super::{value, words};
 use std::ops::Range;
 
 /// Returns whether a header's value ends here: at a quote, an escape or the end of the line.
@@ -152,6 +152,10 @@ fn is_basic(token: &str) -> bool {
 pub(super) fn cookie(scan: &mut Scan<'_>, at: Range<usize>) {
     /// Maximum pairs in one header; browsers keep fewer than 200 per site.
     const PAIRS_MAX: usize = 256;
+    /// Minimum length of a value that is no setting of a page.
+    const COOKIE_MIN: usize = 16;
+    /// Parts of the names of cookies that let somebody in.
+    const SESSIONS: [&str; 5] = ["sess", "auth", "token", "jwt", "remember"];
     let sets = scan.run_back(at.start, 4, |byte| byte == b'-' || byte.is_ascii_alphabetic());
     let sets = scan.piece(sets..at.start).eq_ignore_ascii_case("set-");
     let Some(mut start) = value_start(scan, at.end) else { return };
@@ -164,7 +168,14 @@ pub(super) fn cookie(scan: &mut Scan<'_>, at: Range<usize>) {
         let end = scan
             .run(name + 1, |byte| !ends_value(byte) && byte != b';' && !byte.is_ascii_whitespace());
         let secret = scan.piece(name + 1..end);
-        if 4 <= secret.len() && !value::is_reference(secret) {
+        let word = scan.piece(start..name).to_ascii_lowercase();
+        let is_session = word.ends_with("sid")
+            || SESSIONS.iter().any(|it| word.contains(it))
+            || words::kind(&word).is_some();
+        let is_random =
+            value::is_random(secret) && (!secret.contains('%') || COOKIE_MIN < secret.len());
+        let fits = (is_session || is_random) && !words::PLAIN.contains(secret);
+        if 4 <= secret.len() && fits && !value::is_reference(secret) {
             scan.add_hit(name + 1..end);
         }
         if scan.byte(end) != b';' {

@@ -51,6 +51,7 @@ fn found(text: &str) -> Vec<Hit> {
     });
     scan.rule = "vendor-token";
     shape::three_parts(&mut scan);
+    shape::unknown(&mut scan);
     shape::wrapped(&mut scan);
     scan.hits
 }

@@ -118,6 +118,10 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<NamedValue<'a>
     };
     scan.named_to = end;
     let name = scan.text.get(start..end)?.trim_matches('-');
+    // `--ask-password`
+    if ["ask-", "no-", "prompt-"].iter().any(|it| name.starts_with(it)) {
+        return None;
+    }
     // `${NAME:?missing}` is an error message, not a value.
     if separator == Separator::Colon
         && scan.piece(start.saturating_sub(2)..start) == "${"
@@ -174,21 +178,24 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
         || matches!(secret.bytes().next(), Some(b')' | b',' | b';' | b']' | b'}'))
             && named.quote.is_none();
     let secret_by_form = match named.separator {
-        Separator::Equals | Separator::Colon | Separator::Compares | Separator::Flag => {
-            match named.kind {
-                Kind::Password | Kind::Token => true,
-                Kind::Maybe if named.name.eq_ignore_ascii_case("pass") => {
-                    value::is_random(secret)
-                        || is_below_user(scan, named)
-                        || named.name == "PASS" && value::may_be_secret(secret, false)
-                }
-                Kind::Maybe if named.name.to_ascii_lowercase().ends_with("pin") => {
-                    named.quote.is_some() && is_pin(secret)
-                }
-                Kind::Maybe => value::is_random(secret) && 16 <= secret.len(),
-                Kind::Key => value::is_key(secret),
+        Separator::Equals
+        | Separator::Colon
+        | Separator::Compares
+        | Separator::Flag
+        | Separator::Linked => match named.kind {
+            Kind::Password | Kind::Token => true,
+            Kind::Maybe if named.name.eq_ignore_ascii_case("pass") => {
+                value::is_random(secret)
+                    || scan.before(named.start) == b'$' && value::is_plain_password(secret)
+                    || is_below_user(scan, named)
+                    || named.name == "PASS" && value::may_be_secret(secret, false)
             }
-        }
+            Kind::Maybe if named.name.to_ascii_lowercase().ends_with("pin") => {
+                named.quote.is_some() && is_pin(secret)
+            }
+            Kind::Maybe => value::is_random(secret) && 16 <= secret.len(),
+            Kind::Key => value::is_key(secret),
+        },
         Separator::Call => {
             let fits = named.kind == Kind::Password
                 || named.kind == Kind::Token && value::is_random(secret) && 16 <= secret.len();
@@ -197,9 +204,18 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
         Separator::Comma => {
             let head = scan.piece(scan.floor(named.start.saturating_sub(10))..named.start);
             let line = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start);
-            let sets =
-                ["setProperty(\"", "setenv(\"", "setenv('"].iter().any(|it| line.contains(it));
+            let sets = ["setProperty(\"", "setenv(\"", "setenv('", "fill(", "type("]
+                .iter()
+                .any(|it| line.contains(it));
+            // `process.env.SECRET || '…'`, `with: "…"`
+            let from = scan.floor(start.saturating_sub("with: '".len()));
+            let is_default = ["||", "??", "with:", "s('", "s(\"", "type("]
+                .iter()
+                .any(|it| scan.piece(from..start).contains(it));
             value::is_random(secret)
+                || is_default
+                    && matches!(named.kind, Kind::Password | Kind::Token)
+                    && value::is_plain_password(secret)
                 || sets && named.kind == Kind::Password && value::may_be_secret(secret, false)
                 || head.contains("define(")
                     && (named.kind == Kind::Password || KEY_LEN <= secret.len())
@@ -215,6 +231,9 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
                 || named.kind == Kind::Password
                     && sentence::is_given(head)
                     && value::may_be_secret(secret, false)
+                || named.kind == Kind::Password
+                    && value::is_plain_password(secret)
+                    && sentence::ends_clause(scan.piece(after..scan.line_end(after, NAME_MAX)))
         }
         Separator::Tag => false,
     };
@@ -263,6 +282,14 @@ fn bare(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form) -> Range<usize> {
         Form::Query => hard(byte) || b"&#)]},;".contains(&byte),
         Form::Other => hard(byte) || b",;()[]{}".contains(&byte),
     };
+    if b",;&".contains(&scan.byte(named.value)) {
+        return named.value..named.value;
+    }
+    // `Pwd={a;b};` of a connection string
+    if scan.before(named.start) == b';' && scan.byte(named.value) == b'{' {
+        let end = scan.run_within(named.value, WORD_MAX, |byte| byte != b'}' && !hard(byte));
+        return named.value + 1..end;
+    }
     let mut end = scan.run(named.value, |byte| !ends(byte));
     if form == Form::Other && named.quote.is_none() {
         // A value alone on its line includes commas, and brackets other than those of a call.
@@ -309,7 +336,7 @@ fn form(scan: &Scan<'_>, named: &NamedValue<'_>) -> Form {
         .all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit());
     let tight = named.separator == Separator::Equals && !named.spaced;
     match (tight, scan.before(named.start)) {
-        (true, b'?' | b'&') => Form::Query,
+        (true, b'?' | b'&' | b'#') => Form::Query,
         (true, _) if capitals => Form::Environment,
         _ => Form::Other,
     }
@@ -391,15 +418,22 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
     }
     // `pass` is also a verb, as in "tests pass": it names a password only if one follows.
     if named.kind == Kind::Maybe && named.name.eq_ignore_ascii_case("pass") {
-        let alone = stands_alone(scan, named, at.end) || is_option(scan, named, at.end, word);
-        if is_below_user(scan, named) && alone {
+        let slot = slot(scan, named, at.end);
+        let alone = slot == Slot::Line || is_option(scan, named, at.end, word);
+        let is_linked = named.separator == Separator::Linked;
+        if is_below_user(scan, named) && alone
+            || slot != Slot::Inner && (is_linked || is_beside_user(scan, named))
+        {
             return value::may_be_secret(word, false);
+        }
+        if slot == Slot::Line && (value::is_plain_password(word) || value::is_distinct(word)) {
+            return true;
         }
         return value::is_random(word)
             && value::is_name(word)
             && !word.contains('_')
             && !word.to_ascii_lowercase().starts_with("test")
-            && is_plain(scan, named, at.end, word);
+            && is_plain(scan, named, slot, at.end, word);
     }
     if named.paired {
         return value::is_random(word) || value::may_be_secret(word, true);
@@ -407,32 +441,48 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
     if named.separator == Separator::Is && value::is_identifier(word) {
         return false;
     }
-    let line = stands_alone(scan, named, at.end);
+    let slot = slot(scan, named, at.end);
+    let line = slot == Slot::Line;
     let random = value::is_random(word)
         && (!value::is_name(word) || line || !named.spaced || 10 <= word.len());
     match (named.separator, form) {
         (Separator::Compares | Separator::Call | Separator::Comma | Separator::Tag, _) => false,
-        (_, _) if named.kind == Kind::Maybe => 8 <= word.len() && value::is_random(word),
-        (_, Form::Environment) => !is_expression(word),
+        (_, _) if named.kind == Kind::Maybe => {
+            let plain = line && words::is_login(named.name)
+                || slot == Slot::Clause && is_beside_user(scan, named);
+            8 <= word.len() && value::is_random(word)
+                || named.separator != Separator::Is && plain && value::is_plain_password(word)
+        }
+        (_, Form::Environment) => {
+            !is_expression(word) && !words::names_secret(&word.to_lowercase())
+        }
         (_, Form::Query) => true,
-        (Separator::Flag, Form::Other) => !value::is_about(word) && !is_metavariable(word),
+        (Separator::Flag, Form::Other) => {
+            !value::is_about(word) && !is_metavariable(word) && !is_label_of(word)
+        }
         (Separator::Is, Form::Other) => value::is_random(word),
+        (Separator::Linked, Form::Other) => {
+            value::is_random(word) && !value::is_identifier(word)
+                || slot != Slot::Inner && is_password && value::is_plain_password(word)
+        }
         (Separator::Equals, Form::Other) => {
-            random || is_option(scan, named, at.end, word) || is_plain(scan, named, at.end, word)
+            random
+                || is_option(scan, named, at.end, word)
+                || is_plain(scan, named, slot, at.end, word)
         }
         (Separator::Colon, Form::Other) => {
             random
-                || (line && is_label(named) && !value::is_about(word))
-                || is_plain(scan, named, at.end, word)
+                || (slot != Slot::Inner && is_label(named) && !value::is_about(word))
+                || is_plain(scan, named, slot, at.end, word)
                 || value::is_made_up(word)
                 || (words::is_login(named.name) && value::ends_in_digits(word))
         }
     }
 }
 
-/// `password: plain` that fills its line, and `password=plain` among words. With blanks around the
+/// `password: plain` that fills its line or its clause, and `password=plain` among words. With blanks around the
 /// separator, a word among words must look like a secret.
-fn is_plain(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize, word: &str) -> bool {
+fn is_plain(scan: &Scan<'_>, named: &NamedValue<'_>, slot: Slot, end: usize, word: &str) -> bool {
     let is_foreign = !word.is_ascii() && named.kind != Kind::Password;
     if named.quote.is_some() || is_foreign || !words::is_login(named.name) {
         return false;
@@ -447,7 +497,10 @@ fn is_plain(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize, word: &str) -> 
     let among_words = !colon && starts && (goes_on || ends);
     let clause = among_words && (!named.spaced || value::is_random(word));
     let member = starts && scan.byte(next) == b'}' && !value::is_name(word);
-    (clause || member || stands_alone(scan, named, end)) && value::may_be_secret(word, colon)
+    let is_listed = slot == Slot::Clause
+        && named.kind == Kind::Password
+        && (colon && value::is_plain_password(word) || is_beside_user(scan, named));
+    (clause || member || slot == Slot::Line || is_listed) && value::may_be_secret(word, colon)
 }
 
 /// `"pin": "…"` of a person, not of a chip.
@@ -455,26 +508,14 @@ fn is_pin(word: &str) -> bool {
     (4..=8).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Names of what a password belongs to.
-const USERS: [&str; 9] = [
-    "user", "username", "login", "email", "account", "benutzer", "utilisateur", "identifiant",
-    "usuario",
-];
-
-/// Returns whether a clause before the name says who the user is: `user bob, pass: …`.
+/// Returns whether a pair before the name says who the user is: `user bob, pass: …`, `user: bob, port: 22, pass: …`.
 fn is_beside_user(scan: &Scan<'_>, named: &NamedValue<'_>) -> bool {
-    let head = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start).trim_end();
-    let Some(clause) = head.strip_suffix([',', '/', '|', ';']) else {
-        // `user:bob pass:…`
-        let word = head.rsplit(' ').next().unwrap_or_default();
-        return word.split_once([':', '=']).is_some_and(|(name, _)| USERS.contains(&name));
-    };
-    let mut words = clause.rsplit([' ', ':', '=']).filter(|word| !word.is_empty());
-    let is_verb = |word: &&str| words::VERBS.contains(*word);
-    words.next().is_some()
-        && words
-            .find(|word| !is_verb(word))
-            .is_some_and(|it| USERS.contains(&it.to_lowercase().as_str()))
+    let head = scan.piece(scan.line_start(named.start, 2 * NAME_MAX)..named.start).trim_end();
+    let last = head.rsplit([' ', '\t']).next().unwrap_or_default();
+    let in_list = head.ends_with([',', '/', '|', ';', '-', '('])
+        || last.split_once([':', '=']).is_some_and(|(name, _)| words::is_user(name))
+        || head.contains([':', '=']);
+    in_list && sentence::names_user(head, usize::MAX)
 }
 
 /// Returns whether a setting for the user precedes: `user = bob`.
@@ -484,9 +525,9 @@ fn is_below_user(scan: &Scan<'_>, named: &NamedValue<'_>) -> bool {
     let above = scan.piece(scan.floor(named.start.saturating_sub(ABOVE_MAX))..named.start);
     let user = |setting: &str| {
         let Some((name, _)) = setting.rsplit_once(['=', ':']) else { return false };
-        let mark = |it: char| !it.is_ascii_alphanumeric();
+        let mark = |it: char| !it.is_alphanumeric();
         let word = name.trim_end_matches(mark).rsplit(mark).next().unwrap_or_default();
-        USERS.contains(&word)
+        words::is_user(word)
     };
     let joined = named.separator == Separator::Equals || named.quote.is_some();
     let next = || above.trim_end_matches([' ', '-', '*', '\n']).rsplit('\n').next();
@@ -495,8 +536,8 @@ fn is_below_user(scan: &Scan<'_>, named: &NamedValue<'_>) -> bool {
 
 /// `DB_PASSWORD: …` of an environment, `X-Api-Key: …` of a request: even a plain word is secret.
 fn is_label(named: &NamedValue<'_>) -> bool {
-    let capitals =
-        named.name.contains('_') && named.name.bytes().all(|byte| !byte.is_ascii_lowercase());
+    let capitals = named.name.contains(['_', '-'])
+        && named.name.bytes().all(|byte| !byte.is_ascii_lowercase());
     named.quote.is_none() && (capitals || is_header(named))
 }
 
@@ -506,13 +547,18 @@ fn is_header(named: &NamedValue<'_>) -> bool {
 
 /// `--password=plain`, and `…;Password=plain;…` in a connection string.
 fn is_option(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize, word: &str) -> bool {
-    let flag = scan.piece(named.start..named.start + 2) == "--" && !is_metavariable(word);
+    let flag = scan.byte(named.start) == b'-' && !is_metavariable(word);
     let head = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start);
     let listed = matches!(scan.before(named.start), b';' | b'=')
         || head.ends_with(',') && !head.contains('(')
-        || head.ends_with('.') && head.contains("--set")
+        || head.ends_with('.') && head.contains('-')
         || (scan.byte(end) == b';' && scan.byte(end + 1).is_ascii_alphabetic());
-    !named.spaced && (flag || listed) && !value::is_about(word)
+    !named.spaced && (flag || listed) && !value::is_about(word) && !is_label_of(word)
+}
+
+/// `db`, `id=npm`: the name of a secret.
+fn is_label_of(word: &str) -> bool {
+    word.len() < 3 || word.starts_with("id=")
 }
 
 /// `PASSWORD`, as in a usage line.
@@ -529,6 +575,53 @@ fn is_expression(word: &str) -> bool {
     word.contains("://") && !word.contains('@')
         || roots.iter().any(|root| word.starts_with(root))
         || (word.ends_with('(') || word.contains("(\"") || word.contains("()"))
+}
+
+/// Place of a pair of a name and a value in its line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Slot {
+    /// Within a sentence or an expression.
+    Inner,
+    /// Between marks or behind a few words: `user: bob, password: …`, `the admin password: …`.
+    Clause,
+    /// The whole line.
+    Line,
+}
+
+fn slot(scan: &Scan<'_>, named: &NamedValue<'_>, end: usize) -> Slot {
+    /// Maximum words between a mark and the name.
+    const WORDS_MAX: usize = 5;
+    if stands_alone(scan, named, end) {
+        return Slot::Line;
+    }
+    let after = scan.piece(end..scan.line_end(end, NAME_MAX));
+    let head = scan.piece(scan.line_start(named.start, 2 * NAME_MAX)..named.start);
+    let head = head.rsplit(['"', '`', '\'']).next().unwrap_or_default();
+    let quote = scan.before(named.start - head.len().min(named.start));
+    let head = head.rsplit(" '").next().unwrap_or_default();
+    let head = head.trim_start().trim_start_matches("<!--");
+    // An open bracket is one of code, unless it encloses a remark: `bob (password: …)`.
+    let is_open = |open: char, close: char| head.rfind(open) > head.rfind(close);
+    let is_call = || {
+        let before = head.rfind('(').and_then(|at| head.get(..at)).unwrap_or_default();
+        before.ends_with(|it: char| it.is_alphanumeric() || it == '_')
+    };
+    let in_code = is_open('{', '}') || is_open('[', ']') || is_open('(', ')') && is_call();
+    let marks = [',', ';', '|', '/', '(', '\t', '.', '!', '?'];
+    let clause = head.rsplit(marks).next().unwrap_or_default();
+    let is_word = |it: &str| it.chars().all(|c| c.is_alphanumeric() || "-'’*#>[]:".contains(c));
+    // A line that ends in a comma is a member of an object or an argument.
+    let is_member = head.trim().is_empty() && after.trim() == ",";
+    let is_tag = scan.before(named.value) == b'>';
+    let fits = clause.split_whitespace().all(is_word)
+        && clause.split_whitespace().count() <= WORDS_MAX
+        && (clause.is_empty() || clause.ends_with([' ', '*', '-']) || named.start == 0);
+    // `curl -H 'X-Api-Key: …' https://…`
+    let is_quoted = b"\"'`".contains(&quote) && after.as_bytes().first() == Some(&quote);
+    match is_tag && after.starts_with('<') || fits && !in_code && !is_member {
+        true if sentence::ends_clause(after) || is_tag || is_quoted => Slot::Clause,
+        true | false => Slot::Inner,
+    }
 }
 
 /// Returns whether the name starts its line and the value ends it.
@@ -580,7 +673,9 @@ fn tagged(scan: &mut Scan<'_>, named: &NamedValue<'_>) {
     let end = end - if scan.piece(named.value..end).ends_with("]]") { "]]".len() } else { 0 };
     let closes = closes || scan.from(end).starts_with("]]>");
     let secret = scan.piece(named.value..end);
-    let fits = matches!(named.kind, Kind::Password | Kind::Token) || value::is_random(secret);
+    let fits = matches!(named.kind, Kind::Password | Kind::Token)
+        || value::is_random(secret)
+        || value::is_plain_password(secret);
     if closes && fits && !secret.is_empty() && !value::is_no_secret(secret, named.name) {
         scan.add_hit(named.value..end);
     }

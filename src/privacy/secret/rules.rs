@@ -53,7 +53,7 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule("named-secret", command::login_pair, phrases("login-pairs")),
         rule("named-secret", command::login_pair, phrases("access")),
         rule("named-secret", command::admitted, phrases("admits")),
-        rule("named-secret", command::identified, vec!["identified "]),
+        rule("named-secret", command::identified, vec!["identified ", "pragma key"]),
         rule("named-secret", command::called, command::callees()),
         rule("named-secret", named::read, phrases("names")),
         rule("named-secret", sentence::told, phrases("told")),

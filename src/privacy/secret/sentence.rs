@@ -82,9 +82,10 @@ impl Named<'_> {
         let piece = |at: Range<usize>| self.text.get(at).unwrap_or_default();
         let before = piece(0..place);
         // Most words are short ones of small letters, which are secret only in quotes.
-        let is_plain = word.len() < TOKEN_MIN && word.bytes().all(|it| it.is_ascii_lowercase());
-        if is_plain && !before.ends_with(OPENING) {
-            return is_stated(self.text, self.at.end, place, word);
+        let is_plain = word.bytes().all(|it| it.is_ascii_lowercase());
+        let is_stated = is_plain && !self.is_token && self.is_stated(place, word);
+        if is_stated || is_plain && !before.ends_with(OPENING) {
+            return is_stated;
         }
         let between = piece(self.at.end..place).trim_start_matches("'s").trim();
         let rest = piece(place + word.len()..self.text.len());
@@ -126,13 +127,50 @@ impl Named<'_> {
         let is_described = rest.split_whitespace().next().is_some_and(|it| it.ends_with("ed"));
         let enclosed = before.ends_with(['"', '\'', '`']) && rest.starts_with(CLOSING);
         let is_small = word.starts_with(|it: char| it.is_ascii_lowercase());
-        let is_given = (is_next && self.given || is_only_led(between)) && !is_described;
+        let is_joined = || names_user(piece(0..self.at.start), 1);
+        let is_given =
+            (is_next && (self.given || is_joined()) || is_only_led(between)) && !is_described;
         let is_plain = || value::may_be_secret(word, false) && !value::is_code(word);
         (is_stated || is_near && is_small) && value::is_mixed(word, 1)
             || is_stated && value::is_plain_key(word)
             || is_given && value::is_numbered(word)
             || is_stated && is_linked && enclosed && is_plain()
             || is_linked && value::is_phrase(word)
+    }
+
+    /// Returns whether a sentence gives a plain word as the password: `the password for the zip is …`, `user bob,
+    /// password …`, `… is the password`, `changed the password to …`.
+    fn is_stated(&self, place: usize, word: &str) -> bool {
+        /// Maximum words after `as` in `… as the root password`.
+        const ROLE_MAX: usize = 3;
+        let piece = |at: Range<usize>| self.text.get(at).unwrap_or_default();
+        let (head, rest) = (piece(0..self.at.start), piece(place + word.len()..self.text.len()));
+        if !value::is_plain_password(word) || self.name == "key" {
+            return false;
+        }
+        if place < self.at.start {
+            let after = piece(place + word.len()..self.at.start);
+            let before = piece(0..place).trim_end_matches([' ', '"', '\'', '`']);
+            let verb = before.rsplit(' ').next().unwrap_or_default().to_lowercase();
+            return is_role(after)
+                && words::USES.contains(verb.as_str())
+                && ends_noun(piece(self.at.end..self.text.len()))
+                && after.split_whitespace().count() <= ROLE_MAX
+                || piece(0..place).trim_matches([' ', '"', '\'', '`']).is_empty()
+                    && is_predicate(after, piece(self.at.end..self.text.len()));
+        }
+        let between = piece(self.at.end..place).trim();
+        let verb = between.rsplit(' ').next().unwrap_or_default();
+        // `la clave es …` is also what matters.
+        let is_named = !["clave", "parola"].contains(&self.name)
+            || between.split(' ').any(words::is_user)
+            || names_user(head, usize::MAX);
+        let is_told =
+            (words::VERBS.contains(verb) || between.ends_with(':') || is_only_led(between))
+                && is_subject(between);
+        let is_joined = between.is_empty() && names_user(head, 1);
+        ends_clause(rest) && (is_told && is_named || is_joined)
+            || is_changed(self.text, self.at.clone(), place, word)
     }
 
     /// Returns whether no verb need stand between a name in this language and its value: `mot de passe du wifi …`.
@@ -237,29 +275,38 @@ fn is_other(between: &str, word: &str, rest: &str) -> bool {
         || rest.trim_start().starts_with('=') && value::is_plain_key(word)
 }
 
-/// Returns whether a sentence ends in a plain word and says that it is the password: `the password for the zip is …`.
-fn is_stated(text: &str, name_end: usize, place: usize, word: &str) -> bool {
-    let between = text.get(name_end..place).unwrap_or_default().trim();
-    let verb = between.rsplit(' ').next().unwrap_or_default();
-    value::is_plain_password(word)
-        && words::VERBS.contains(verb)
-        && is_subject(between)
-        && ends_clause(text.get(place + word.len()..).unwrap_or_default())
-}
-
 /// Returns whether a name belongs to a language in which a blank is enough before a password.
 fn is_foreign_name(name: &str) -> bool {
     !name.is_ascii() || name.starts_with("parola") || name.starts_with("jelsz")
 }
 
-/// Returns whether a clause ends behind a word that may be a password: at the end of the line, or with a remark on it.
-fn ends_clause(after: &str) -> bool {
-    let remarks = [
-        " —", " –", " - ", ", one word", ", all ", ", no ", ", in einem", ", alles", ", tout",
-        ", todo", ", tutt", ", tudo",
-    ];
-    let rest = after.trim_start_matches(['.', '!', ' ']);
-    rest.is_empty() || after.starts_with(". ") || remarks.iter().any(|it| after.starts_with(it))
+/// Returns whether a clause ends behind a word that may be a password: at a mark, a remark or a conjunction.
+pub(super) fn ends_clause(after: &str) -> bool {
+    let closed = after.trim_start_matches([')', ']', '*', '"', '\'', '`', '»', '”', '“', '’']);
+    let rest = closed.trim_start_matches(['.', '!', '?', ' ', '\t', '\r']);
+    let next = rest.split([' ', ',']).next().unwrap_or_default();
+    rest.is_empty()
+        || closed.starts_with([',', ';', '|', '\n', '\\'])
+        || closed.starts_with(". ")
+        || rest.len() < closed.len()
+            && (rest.starts_with(['(', '/', '|', '#', '—', '–', ';', '*'])
+                || rest.starts_with("- ")
+                || rest.starts_with("-->")
+                || words::CONJUNCTIONS.contains(next))
+}
+
+/// Returns whether the text names a user and a name, within so many last pairs: `user bob`, `Login: bob`, `log in as bob`.
+pub(super) fn names_user(text: &str, pairs_max: usize) -> bool {
+    let parts = |it: char| it.is_whitespace() || ",;|/:=\"'`()[]{}".contains(it);
+    let is_word = |it: &&str| {
+        !it.is_empty()
+            && !words::VERBS.contains(*it)
+            && !words::ARTICLES.contains(*it)
+            && !GIVEN.contains(it)
+    };
+    let words: Vec<&str> = text.rsplit(parts).filter(is_word).collect();
+    let is_pair = |two: &[&str]| matches!(two, [name, user] if words::is_user(user) && !value::is_about(name));
+    words.windows(2).take(pairs_max).any(is_pair)
 }
 
 /// Finds what stands between double quotes or those of print.
@@ -395,7 +442,10 @@ fn replied(scan: &mut Scan<'_>, question_end: usize) {
     let question = scan.piece(scan.line_start(question_end, NEAR_MAX)..question_end).to_lowercase();
     let asks = ["what", "was ", "wie ", "quel", "cual", "cuál", "qual", "wat ", "jak", "как"];
     let is_asked = asks.iter().any(|it| question.contains(it)) && !question.contains("hash");
-    let fits = |word: &str| value::is_likely(word) || is_asked && value::is_plain_key(word);
+    let is_plain = |word: &str| short && text.ends_with(word) && value::is_plain_password(word);
+    let fits = |word: &str| {
+        value::is_likely(word) || is_asked && value::is_plain_key(word) || is_plain(word)
+    };
     let told = pieces(text).filter(|(place, word)| fits(word) && (short || is_led(text, *place)));
     let told: Vec<Range<usize>> = told.map(|(place, word)| place..place + word.len()).collect();
     scan.add_hits(line, told);
@@ -677,15 +727,20 @@ pub(super) fn is_predicate(after: &str, behind: &str) -> bool {
     let is_verb = words.next().is_some_and(|it| {
         words::VERBS.contains(it) || ["that's", "it's", "—", "–", "to"].contains(&it)
     });
+    is_verb
+        && words.next().is_some_and(|it| words::ARTICLES.contains(it))
+        && words.count() <= WORDS_MAX
+        && ends_noun(behind)
+}
+
+/// Returns whether a name is no part of a longer noun, as in `the password field`.
+fn ends_noun(behind: &str) -> bool {
     let ends = [
         "on", "for", "of", "in", "at", "di", "do", "für", "fürs", "zum", "vom", "von", "du", "de",
         "del", "pour", "per",
     ];
     let next = behind.split_whitespace().next().unwrap_or_default();
-    is_verb
-        && words.next().is_some_and(|it| words::ARTICLES.contains(it))
-        && words.count() <= WORDS_MAX
-        && (!behind.starts_with(' ') || next.is_empty() || ends.contains(&next))
+    !behind.starts_with(' ') || next.is_empty() || ends.contains(&next)
 }
 
 /// Returns whether a comment at the end of the line says what the string before it is: `"…"); // signing key`.
@@ -748,7 +803,7 @@ fn is_subject(between: &str) -> bool {
     let first = first.trim_matches(|letter: char| !letter.is_alphanumeric());
     // `dell'utente`
     let elided = || first.find('\'').is_some_and(|at| words::LINKS.contains(&first[..=at]));
-    first.is_empty() || words::LINKS.contains(first) || elided()
+    first.is_empty() || words::LINKS.contains(first) || words::VERBS.contains(first) || elided()
 }
 
 /// Returns whether a word such as `is`, `to` or `now`, or a mark, precedes the word at `place`.

@@ -1,12 +1,12 @@
 //! Tokens between a name and its value: a separator, words (`for the server is`), or a pair's keys.
 
 use super::scan::{Quote, Scan, is_blank};
-use super::sentence::OPENING;
+use super::sentence::{OPENING, names_user};
 use super::{value, words};
 use std::ops::Range;
 
 /// Keys that hold the name in a name-value pair.
-const PAIR_NAMES: [&str; 4] = ["name", "key", "id", "variable"];
+const PAIR_NAMES: [&str; 5] = ["name", "key", "id", "variable", "type"];
 /// Maximum bytes of the prefix of a tag's name.
 const NAME_SPACE_MAX: usize = 16;
 /// Maximum members between the name and the value of a pair.
@@ -33,6 +33,8 @@ pub(super) enum Separator {
     Comma,
     /// `the password is …`
     Is,
+    /// `password for bob: …`, `password -> …`, and in a cell beside the name.
+    Linked,
 }
 
 /// Returns the quote after the name, the joining token, and the start of the value.
@@ -71,7 +73,9 @@ pub(super) fn separator(
         (b'=', b'=') if scan.byte(at + 2) == b'=' => (Separator::Compares, skip(at + 3)),
         (b'=', b'=') => (Separator::Compares, skip(at + 2)),
         (b'=', b'>') | (b':' | b'+' | b'?', b'=') => (Separator::Equals, skip(at + 2)),
-        (b'=', b'~') | (b':', b':') => return None,
+        (b'=', b'~') => return None,
+        (b':', b':') if end == at || !is_blank(scan.byte(at + 2)) => return None,
+        (b':', b':') => (Separator::Linked, skip(at + 2)),
         (b'!', b'=') => (Separator::Comma, skip(scan.run(at + 1, |byte| byte == b'='))),
         (b'=', _) if scan.before(at) == b'!' => (Separator::Compares, skip(at + 1)),
         (b'=', _) => (Separator::Equals, skip(at + 1)),
@@ -90,9 +94,17 @@ pub(super) fn separator(
         }
         _ if end < at && quote.is_none() && is_set(scan, start, end) => (Separator::Flag, at),
         _ if end < at && is_apart(scan, start..end, at) => (Separator::Is, at),
-        _ if end < at => {
-            (Separator::Is, skip(set_to(scan, start..end, at).or_else(|| linked(scan, at))?))
+        _ if end < at && quote.is_none() && dashed(scan, at).is_some() => {
+            (Separator::Linked, skip(dashed(scan, at)?))
         }
+        _ if end < at && is_behind_user(scan, start) => (Separator::Linked, at),
+        _ if end < at && (is_configured(scan, start) || is_setting(scan, start..end, at)) => {
+            (Separator::Linked, behind_kind(scan, at))
+        }
+        _ if end < at => match set_to(scan, start..end, at) {
+            Some(value) => (Separator::Is, skip(value)),
+            None => linked(scan, at).map(|(separator, value)| (separator, skip(value)))?,
+        },
         _ => return None,
     };
     (value < scan.bytes.len()).then_some((quote, separator, value))
@@ -136,7 +148,7 @@ fn element(
         is_cell |= ["<td", "<dd", "<th"].iter().any(|it| scan.from(tag).starts_with(it));
         (value, opened) = (end, opened + 1);
     }
-    let separator = if is_cell { Separator::Is } else { Separator::Tag };
+    let separator = if is_cell { Separator::Linked } else { Separator::Tag };
     (!closes || 0 < opened).then_some((separator, value))
 }
 
@@ -250,9 +262,16 @@ fn is_strong(scan: &Scan<'_>, name: Range<usize>, at: usize) -> bool {
 
 /// Position after the words between a name and its value: `for the server:`, `of bob is`. One word among them may be
 /// any, after a link: `for the billing box is`.
-fn linked(scan: &Scan<'_>, mut at: usize) -> Option<usize> {
+fn linked(scan: &Scan<'_>, mut at: usize) -> Option<(Separator, usize)> {
     /// Maximum words in such a chain.
     const LINKS_MAX: usize = 5;
+    let marks = |at: usize| matches!(scan.byte(at), b':' | b'=');
+    // `password (bob): …`
+    if matches!(scan.byte(at), b'(' | b'[') {
+        let end = scan.run_within(at, 32, |byte| !matches!(byte, b')' | b']' | b'\n'));
+        let next = scan.gap(end + 1);
+        return marks(next).then_some((Separator::Linked, next + 1));
+    }
     let mut others = 0;
     for place in 0..LINKS_MAX {
         let is_letter =
@@ -265,24 +284,66 @@ fn linked(scan: &Scan<'_>, mut at: usize) -> Option<usize> {
                 return None;
             }
             at = scan.gap(end);
-            if scan.byte(at) == b':' {
-                return Some(at + 1);
+            if marks(at) {
+                return Some((Separator::Linked, at + 1));
             }
             continue;
         }
         let next = scan.gap(end);
-        if matches!(scan.byte(next), b':' | b'=') {
-            return Some(next + 1);
+        if marks(next) {
+            return Some((Separator::Linked, next + 1));
         }
         if words::VERBS.contains(word.as_str()) {
             let opened =
                 OPENING.iter().find(|it| !it.is_ascii() && scan.from(next).starts_with(**it));
             let value = next + opened.map_or(0, |it| it.len_utf8());
-            return Some(value).filter(|_| end < next);
+            return (end < next).then_some((Separator::Is, value));
         }
         at = next;
     }
     None
+}
+
+/// Position after a dash or an arrow between a name and its value.
+fn dashed(scan: &Scan<'_>, at: usize) -> Option<usize> {
+    let marks = ["->", "→", "- ", "– ", "— "];
+    marks.iter().find(|it| scan.from(at).starts_with(**it)).map(|it| at + it.len())
+}
+
+/// Returns whether the user stands before the name, on its line or in the lines above: `user bob password …`.
+fn is_behind_user(scan: &Scan<'_>, start: usize) -> bool {
+    let head = scan.piece(scan.line_start(start, GAP_MAX)..start);
+    let head = match head.trim().is_empty() {
+        true => scan.piece(scan.floor(start.saturating_sub(GAP_MAX))..start),
+        false => head,
+    };
+    names_user(head, 1)
+}
+
+/// Returns whether the line begins with a command of a configuration that names a secret further on.
+fn is_configured(scan: &Scan<'_>, start: usize) -> bool {
+    let line = scan.piece(scan.line_start(start, GAP_MAX)..start);
+    line.split_whitespace().next().is_some_and(|it| words::SETTERS.contains(it))
+}
+
+/// Returns whether an identifier starts its line, so that a blank may join it to a value: `hibernate.connection.password …`.
+fn is_setting(scan: &Scan<'_>, name: Range<usize>, value: usize) -> bool {
+    let end = scan.run_within(value, GAP_MAX, |byte| byte > b' ');
+    let line = scan.piece(scan.line_start(name.start, GAP_MAX)..name.end).trim_start();
+    let is_divided = line.contains(['.', '_', '-'])
+        || line
+            .as_bytes()
+            .windows(2)
+            .any(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase());
+    is_divided
+        && matches!(scan.byte(end), 0 | b'\n' | b'\r')
+        && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+}
+
+/// Position behind the kind of a secret in the settings of a router: `password 0 …`.
+pub(super) fn behind_kind(scan: &Scan<'_>, at: usize) -> usize {
+    let is_kind = scan.byte(at).is_ascii_digit() && is_blank(scan.byte(at + 1));
+    if is_kind { scan.gap(at + 1) } else { at }
 }
 
 /// Start of the value that a sentence gives to a variable: `DB_PASSWORD to …`, `DB_PASSWORD is now …`. It must be likely
@@ -420,7 +481,9 @@ fn is_pair_name(scan: &Scan<'_>, start: usize) -> bool {
     let end = back(back(mark - 1, is_blank), is_quote);
     let word = back(end, |byte| byte.is_ascii_alphabetic());
     let word = scan.piece(word..end).to_ascii_lowercase();
+    let is_type = word == "type";
     PAIR_NAMES.iter().any(|name| word.ends_with(name))
+        && (!is_type || scan.from(start).starts_with("password"))
 }
 
 /// Returns whether a blank alone joins name and value: `ENV NAME …`, `setenv NAME …`, `machine …
@@ -434,18 +497,13 @@ fn is_set(scan: &Scan<'_>, start: usize, end: usize) -> bool {
     }
     let head = scan.piece(scan.floor(start.saturating_sub(HEAD_MAX))..start);
     let word = head.trim_end_matches([' ', '\t']);
-    let sets = word.len() < head.len()
-        && [
-            "ENV", "setenv", "set -x", "set -gx", "set -Ux", "configure set", "config set",
-            "CONFIG SET",
-        ]
-        .iter()
-        .any(|known| {
-            word.strip_suffix(known).is_some_and(|before| {
-                before.bytes().next_back().is_none_or(|byte| !byte.is_ascii_alphanumeric())
-                    || scan.escape_ends(start - head.len() + before.len())
-            })
-        });
+    let ends_with = |known: &&str| {
+        word.strip_suffix(known).is_some_and(|before| {
+            before.bytes().next_back().is_none_or(|byte| !byte.is_ascii_alphanumeric())
+                || scan.escape_ends(start - head.len() + before.len())
+        })
+    };
+    let sets = word.len() < head.len() && words::ENVIRONMENTS.iter().any(ends_with);
     let netrc = name == "password"
         && (head.contains("machine ") || head.contains("default"))
         && head.contains("login ");

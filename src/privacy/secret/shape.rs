@@ -124,7 +124,9 @@ pub(super) fn prefixed(scan: &mut Scan<'_>, at: Range<usize>) {
     let end = scan.run(at.end, shape.rest.fits);
     let alone = shape.anywhere || scan.word_starts(start) && looks_random(scan, shape, at.end..end);
     let ends = shape.rest.most == usize::MAX || !alnum(scan.byte(end));
-    if value::is_filler(scan.piece(at.end..end)) {
+    // `AKIAIOSFODNN7EXAMPLE`
+    let rest = scan.piece(at.end..end);
+    if value::is_filler(rest) || rest.ends_with("EXAMPLE") {
         return;
     }
     if shape.rest.takes(end - at.end) && alone && ends {
@@ -211,6 +213,33 @@ pub(super) fn three_parts(scan: &mut Scan<'_>) {
         let middle = scan.run(first + 1, dash) == second;
         let digits = scan.piece(start..end).bytes().filter(u8::is_ascii_digit).count();
         if fits && middle && 4 <= digits && matches!(scan.byte(start), b'M' | b'N' | b'O') {
+            scan.add_hit(start..end);
+        }
+    }
+}
+
+/// Marks tokens of vendors that the table does not know: a short prefix, then many letters of both cases with digits.
+pub(super) fn unknown(scan: &mut Scan<'_>) {
+    /// Maximum length of a prefix; minimum length of what follows, which identifiers do not reach, and of each class.
+    const PREFIX_MAX: usize = 16;
+    const RANDOM_MIN: usize = 32;
+    const CLASS_MIN: usize = 4;
+    for mark in memchr::memchr2_iter(b'_', b'-', scan.bytes) {
+        let end = scan.run_within(mark + 1, KEY_MAX, alnum);
+        if end - mark <= RANDOM_MIN || matches!(scan.byte(end), b'+' | b'/' | b'=' | b'_' | b'-') {
+            continue;
+        }
+        let start = scan.run_back(mark, PREFIX_MAX, |byte| {
+            hex(byte) || byte.is_ascii_lowercase() || byte == b'_'
+        });
+        let classes: [fn(&u8) -> bool; 3] =
+            [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii_lowercase];
+        let word = scan.piece(mark + 1..end);
+        let random = classes.iter().all(|class| CLASS_MIN <= value::count(word, class));
+        let prefix = scan.piece(start..mark);
+        let known = prefix.is_empty() || prefix.starts_with("sha") || prefix.starts_with("pk");
+        let start = scan.skip_escape(start, mark) + if scan.before(start) == b'%' { 2 } else { 0 };
+        if random && !known && scan.word_starts(start) {
             scan.add_hit(start..end);
         }
     }

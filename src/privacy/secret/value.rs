@@ -21,6 +21,7 @@ static REFERENCES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         "[xX]{3,}",
         "(?i-u:null|none|nil|true|false|undefined|empty|unset)",
         "(?i-u:redacted).*",
+        "(?i-u:todo|tbd|fixme|change-?me|placeholder|example|dummy)",
         // Tags of YAML.
         r"!(?i-u:vault|secret|env|ref|sub|getatt|include)",
         // `"Bearer {}".format(…)`
@@ -37,7 +38,7 @@ static REFERENCES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"%+(?:[A-Za-z0-9_:.\->\[\]']*%+)?",
         r"\$+[A-Za-z_][A-Za-z0-9_:.\->\[\]']*",
         // Secret stores.
-        r"(?:@Microsoft\.|op://|vault:|env[:.]|file:|arn:aws:|urn:).*",
+        r"(?:@Microsoft\.|op://|vault:|env[:.]|file:|fd:|arn:aws:|urn:).*",
     ];
     Regex::new(&format!(r"(?s)\A(?:{})\z", forms.join("|"))).ok()
 });
@@ -228,8 +229,11 @@ pub(super) fn is_grouped_code(word: &str) -> bool {
 /// how the password is.
 pub(super) fn is_plain_password(word: &str) -> bool {
     (8..=24).contains(&word.len())
+        && word.bytes().all(|byte| byte.is_ascii_lowercase())
         && !is_about(word)
         && !words::PLAIN.contains(word)
+        && !words::ATTRIBUTES.contains(word)
+        && !words::names_secret(word)
         && !is_state(word)
 }
 
@@ -262,7 +266,10 @@ fn names_algorithm(word: &str) -> bool {
 
 /// Returns whether a word stands for a user or a password in a sample of an address.
 pub(super) fn is_sample(word: &str) -> bool {
-    let names = ["user", "username", "login", "pass", "password", "passwd", "pwd", "pw", "secret"];
+    let names = [
+        "postgres", "guest", "user", "username", "login", "pass", "password", "passwd", "pwd",
+        "pw", "secret",
+    ];
     names.iter().any(|name| word.eq_ignore_ascii_case(name))
 }
 
@@ -506,7 +513,7 @@ pub(super) fn is_generic(word: &str, behind: &str) -> bool {
     let letters =
         name.iter().take_while(|byte| byte.is_ascii_uppercase() || **byte == b'_').count();
     let placeholder = 1 < letters && name.get(letters) == Some(&b'>');
-    is_name(word) && !placeholder && (plain || capital)
+    is_name(word) && !placeholder && (plain || capital) && !behind.starts_with("</")
 }
 
 /// Paths and flags of letters only, and variables that hold a key: `OPENAI_API_KEY`.
@@ -523,6 +530,8 @@ pub(super) fn is_no_secret(value: &str, name: &str) -> bool {
     let word = value.trim();
     is_reference(value)
         || words::ABOUT.contains(word.to_ascii_lowercase().as_str())
+        // `required|string|min:8`
+        || word.split_once('|').is_some_and(|(first, _)| words::ABOUT.contains(first))
         || word.eq_ignore_ascii_case(name)
         || is_name_of_secret(word)
         || NO_SECRETS.as_ref().is_some_and(|forms| forms.is_match(word))
@@ -530,13 +539,24 @@ pub(super) fn is_no_secret(value: &str, name: &str) -> bool {
         || is_sentence(value)
 }
 
-/// `Passwort bestätigen`, as a translation of a form has it: a capital word for a secret, and at most one more word.
+/// `Passwort bestätigen`, as a translation of a form has it: few words that start with a capital, one for a secret.
 fn is_name_of_secret(text: &str) -> bool {
-    let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
-    let is_word = |word: &str| word.chars().all(char::is_alphabetic);
-    first.starts_with(char::is_uppercase)
-        && is_word(rest)
-        && words::names_secret(&first.to_lowercase())
+    /// Maximum words of a label.
+    const WORDS_MAX: usize = 6;
+    let text = text.trim_start_matches('¿');
+    let parts = |it: char| " -'’:().,?!…".contains(it);
+    // `MySecretPassword` is no label.
+    let is_word = |word: &str| {
+        word.chars().all(char::is_alphabetic) && {
+            let inner = word.chars().skip(1).collect::<String>();
+            inner.chars().all(char::is_lowercase) || inner.chars().all(char::is_uppercase)
+        }
+    };
+    words::names_secret(&text.to_lowercase())
+        || text.starts_with(char::is_uppercase)
+            && text.split(parts).all(is_word)
+            && text.split(parts).count() <= WORDS_MAX
+            && text.split(parts).any(|it| words::kind(it).is_some())
 }
 
 /// Returns whether a text may be the translation of a label: several words and no passphrase, or a name of a secret.
@@ -714,6 +734,7 @@ pub(super) fn is_about(word: &str) -> bool {
     words::ABOUT.contains(lower.as_str())
         || words::GRAMMAR.contains(lower.as_str())
         || more.contains(&lower.as_str())
+        || words::names_secret(&lower)
 }
 
 /// Returns whether a single word after such a name may be the secret. After a colon, a capitalised

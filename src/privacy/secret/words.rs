@@ -27,6 +27,12 @@ pub(super) static COLUMNS: Words = LazyLock::new(|| list("columns"));
 pub(super) static ATTRIBUTES: Words = LazyLock::new(|| list("attributes"));
 pub(super) static ACCESS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| phrases("access").into_iter().collect());
+pub(super) static SETTERS: Words = LazyLock::new(|| list("setters"));
+pub(super) static ENVIRONMENTS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| phrases("environments"));
+static USERS: Words = LazyLock::new(|| list("users"));
+pub(super) static USES: Words = LazyLock::new(|| list("uses"));
+pub(super) static CONJUNCTIONS: Words = LazyLock::new(|| list("conjunctions"));
 pub(super) static SIGN_INS: Words = LazyLock::new(|| list("sign-ins"));
 pub(super) static SET: Words = LazyLock::new(|| list("set"));
 static TOKENS_OF: Words = LazyLock::new(|| list("tokens-of"));
@@ -99,7 +105,8 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
     match last {
         _ if PASSWORDS.contains(last) => Some(Kind::Password),
         "pass" => Some(if before.is_empty() { Kind::Maybe } else { Kind::Password }),
-        "secret" | "apikey" | "credential" | "credentials" | "connectionstring" | "connstr" => {
+        "secret" => is_login.then_some(Kind::Token),
+        "apikey" | "credential" | "credentials" | "connectionstring" | "connstr" => {
             Some(Kind::Token)
         }
         "token" => is_login.then_some(Kind::Token),
@@ -132,7 +139,14 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
 
 /// Returns whether a word of any language names a secret, as `passwort` does.
 pub(super) fn names_secret(word: &str) -> bool {
-    PASSWORDS.contains(word) || matches!(word, "token" | "secret" | "geheimnis" | "jeton")
+    static NAMES: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| phrases("names").into_iter().chain(phrases("told")).collect());
+    PASSWORDS.contains(word) || NAMES.contains(word)
+}
+
+/// Returns whether a word stands before the name of a user or of what a password is for.
+pub(super) fn is_user(word: &str) -> bool {
+    USERS.contains(word.to_lowercase().as_str())
 }
 
 /// Returns whether settings assign only secrets to this name, even if the value is a plain word.
@@ -147,7 +161,7 @@ pub(super) fn is_login(name: &str) -> bool {
         "pass" | "secret" => true,
         "key" => ["api", "secret"].contains(&before_last),
         "token" => TOKENS.contains(&before_last),
-        "passe" => true,
+        "passe" | "clave" | "parola" => true,
         last => {
             PASSWORDS.contains(last)
                 || JOINED.contains(&last)
