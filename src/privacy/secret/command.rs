@@ -402,39 +402,6 @@ pub(super) fn written(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
-/// Masks the last argument of a database's command, as typed or logged: `> AUTH user secret`, `"AUTH" "user" "secret"`.
-pub(super) fn greeted(scan: &mut Scan<'_>, at: Range<usize>) {
-    /// Maximum arguments: a user and a password.
-    const ARGUMENTS_MAX: usize = 2;
-    let is_quoted = scan.before(at.end) == b'"';
-    // `127.0.0.1:6379> AUTH`, but not a quoted line of prose.
-    let is_prompt = is_quoted || scan.byte(at.start) == b'>' && scan.before(at.start) > b' ';
-    if !scan.piece(at.clone()).contains("AUTH") {
-        return;
-    }
-    let end = scan.line_end(at.end, COMMAND_MAX);
-    let mut start = at.end - usize::from(is_quoted);
-    let mut words = Vec::new();
-    while start < end && words.len() <= ARGUMENTS_MAX {
-        let word = scan.string(start).unwrap_or_else(|| start..scan.run(start, |it| b' ' < it));
-        start = scan.gap(scan.quote_or(word.end).1).max(start + 1);
-        words.push(word);
-    }
-    let is_mechanism = |word: &Range<usize>| {
-        scan.piece(word.clone())
-            .bytes()
-            .all(|it| it.is_ascii_uppercase() || b"-0123456789".contains(&it))
-    };
-    let Some(secret) = words.last().cloned().filter(|_| words.len() <= ARGUMENTS_MAX) else {
-        return;
-    };
-    let text = scan.piece(secret.clone());
-    let fits = value::is_random(text) || is_prompt && value::may_be_secret(text, false);
-    if fits && !words.first().is_some_and(is_mechanism) && !value::is_no_secret(text, "password") {
-        scan.add_hit(secret);
-    }
-}
-
 /// Masks the first line that a store of passwords printed at a prompt: `$ pass show mail/kai`.
 pub(super) fn unlocked(scan: &mut Scan<'_>, at: Range<usize>) {
     /// Minimum bytes of a password.
@@ -522,26 +489,3 @@ pub(super) fn called(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
-/// Masks the password of `IDENTIFIED BY 'secret'`, `identified with … by "secret"` and `PRAGMA key = 'secret'`.
-pub(super) fn identified(scan: &mut Scan<'_>, at: Range<usize>) {
-    /// Maximum bytes between the two words.
-    const PLUGIN_MAX: usize = 64;
-    let end = scan.run_within(at.end, PLUGIN_MAX, |byte| !b"\n;\"'".contains(&byte));
-    let words = scan.piece(at.end..end).to_ascii_lowercase();
-    let is_key = scan.piece(at.clone()).to_ascii_lowercase().contains("key");
-    let by = words.find("by ").map(|by| by + "by ".len());
-    let Some(by) = by.or(is_key.then_some(words.len())) else { return };
-    if let Some(content) = scan.string(end).filter(|_| !words.contains('`')) {
-        if !value::is_no_secret(scan.piece(content.clone()), "password") {
-            scan.add_hit(content);
-        }
-        return;
-    }
-    let start = scan.gap(at.end + by);
-    let end = scan.run_within(start, PLUGIN_MAX, |byte| byte > b' ' && byte != b';');
-    let line = scan.piece(scan.line_start(at.start, COMMAND_MAX)..at.start).to_ascii_lowercase();
-    if line.contains("user ") && scan.byte(end) == b';' && !value::is_about(scan.piece(start..end))
-    {
-        scan.add_hit(start..end);
-    }
-}

@@ -4,7 +4,10 @@
 use super::scan::Scan;
 use super::words::{self, Kind};
 use super::{shape, value};
+use regex::Regex;
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Bytes that are read around the word that identifies the format.
 const FILE_MAX: usize = 8 * 1024;
@@ -67,69 +70,36 @@ pub(super) fn headless_end(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
-/// Masks the last field of `host:port:database:user:password`.
-pub(super) fn password_line(scan: &mut Scan<'_>, at: Range<usize>) {
-    let ends = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`' | b'\\');
-    let start = scan.run_back(at.start, LINE_MAX, |byte| !ends(byte));
-    let end = scan.run_within(at.end, LINE_MAX, |byte| !ends(byte));
-    let line = scan.piece(start..end);
-    let fields: Vec<&str> = line.splitn(5, ':').collect();
-    let [host, port, database, user, password] = fields.as_slice() else { return };
-    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let form = !host.is_empty() && (number(port) || *port == "*");
-    let names = [database, user].iter().all(|it| !number(it));
-    if form && names && 3 <= password.len() && !value::is_reference(password) {
-        scan.add_hit(end - password.len()..end);
-    }
+/// Formats of lines with a secret, by the words that occur in them.
+static FORMATS: LazyLock<HashMap<&str, Regex>> = LazyLock::new(|| {
+    let rows = words::lines("formats").into_iter().filter_map(|line| line.split_once(" := "));
+    let formats = rows.flat_map(|(words, form)| {
+        let form = Regex::new(&format!("(?m){form}")).ok();
+        words.split(", ").filter_map(move |word| Some((word, form.clone()?)))
+    });
+    formats.collect()
+});
+
+pub(super) fn formats() -> Vec<&'static str> {
+    FORMATS.keys().copied().collect()
 }
 
-/// Masks the passwords of a mail server's map, which has a host and a login in a line: on the line of a host's port, or
-/// below the name of such a file.
-pub(super) fn mail_map(scan: &mut Scan<'_>, at: Range<usize>) {
-    let is_port = scan.byte(at.start) == b':';
-    let mut line = if is_port {
-        Some(scan.line_start(at.start, LINE_MAX))
-    } else {
-        scan.next_line(scan.line_end(at.end, LINE_MAX))
+/// Masks the groups of the format that the word at `at` belongs to, in its line and those below.
+pub(super) fn formatted(scan: &mut Scan<'_>, at: Range<usize>) {
+    /// Maximum bytes of the lines below.
+    const BELOW_MAX: usize = 512;
+    let word = scan.piece(at.clone());
+    let format = FORMATS.get(word).or_else(|| FORMATS.get(word.to_ascii_lowercase().as_str()));
+    let from = scan.line_start(at.start, LINE_MAX);
+    let text = scan.piece(from..scan.floor((at.end + BELOW_MAX).min(scan.bytes.len())));
+    let fits = |it: &regex::Match<'_>| {
+        let fills = it.end() < text.len() || from + text.len() == scan.bytes.len();
+        fills && !value::is_no_secret(it.as_str(), "") && !words::PLAIN.contains(it.as_str())
     };
-    for _ in 0..if is_port { 1 } else { LINES_MAX } {
-        let Some(start) = line else { return };
-        let end = scan.line_end(start, LINE_MAX);
-        let ends = ['"', '\'', '`'];
-        let text = scan.piece(start..end);
-        // `echo "[smtp.example.org]:587 user:secret" > sasl_passwd`
-        let text = text.split_once(ends).map_or(text, |(_, text)| text);
-        let text = text.split(ends).next().unwrap_or_default().trim_end();
-        let (host, login) = text.split_once([' ', '\t']).unwrap_or_default();
-        let (user, password) = login.trim_start().split_once(':').unwrap_or_default();
-        let is_host = host.contains(['.', '[', '@']) && !host.contains(['/', '=']);
-        let fits = !user.is_empty() && !user.contains([' ', '/']) && !password.contains(' ');
-        if is_host && fits && 4 <= password.len() && !value::is_no_secret(password, "") {
-            let from = start + scan.piece(start..end).rfind(password).unwrap_or_default();
-            scan.add_hit(from..from + password.len());
-        } else if !text.starts_with('#') {
-            return;
-        }
-        line = scan.next_line(end);
-    }
-}
-
-/// Masks the second line of `<auth-user-pass>`, below the user.
-pub(super) fn tunnel(scan: &mut Scan<'_>, at: Range<usize>) {
-    let user = scan.next_line(scan.line_end(at.end, LINE_MAX));
-    let line = user.and_then(|user| scan.next_line(scan.line_end(user, LINE_MAX)));
-    let Some(start) = line.filter(|it| scan.byte(*it) != b'<') else { return };
-    scan.add_hit(start..scan.line_end(start, LINE_MAX));
-}
-
-/// Masks the value of a cookie in a browser's jar: domain, flag, path, flag, end, name and value between tabs.
-pub(super) fn jar(scan: &mut Scan<'_>, at: Range<usize>) {
-    let end = scan.line_end(at.end, LINE_MAX);
-    let Some((_, value)) = scan.piece(at.end..end).rsplit_once('\t') else { return };
-    let start = end - value.len();
-    if scan.piece(at.end..end).matches('\t').count() == 4 && value::is_key(value) {
-        scan.add_hit(start..end);
-    }
+    let found = format.into_iter().flat_map(|it| it.captures_iter(text));
+    let groups = found.flat_map(|it| it.iter().skip(1).flatten().collect::<Vec<_>>());
+    let hits: Vec<Range<usize>> = groups.filter(fits).map(|it| it.range()).collect();
+    scan.add_hits(from, hits);
 }
 
 /// Masks the values of a Kubernetes secret: in YAML below `data:`, in JSON within `"data"`.
@@ -206,12 +176,6 @@ fn indented(scan: &mut Scan<'_>, name: usize, mut line_end: usize) {
             scan.add_hit(content.start..content.start + secret.len());
         }
     }
-}
-
-/// Masks the results of a generated password in a Terraform state.
-pub(super) fn generated(scan: &mut Scan<'_>, at: Range<usize>) {
-    let end = scan.run_within(at.end, LINE_MAX, |_| true);
-    string_members(scan, at.end..end, &["\"result", "\"bcrypt_hash"], 1);
 }
 
 /// Masks the private members of a JSON web key.

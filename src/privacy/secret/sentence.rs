@@ -555,9 +555,6 @@ pub(super) fn network(scan: &mut Scan<'_>, at: Range<usize>) {
     let text = scan.piece(from..scan.run_within(end, NEAR_MAX, |byte| byte.is_ascii_digit()));
     let lower = text.to_lowercase();
     let names_key = |text: &str| KEYS.iter().any(|key| text.contains(key));
-    if scan.from(at.end).starts_with(":T:") {
-        return joined(scan, at.end);
-    }
     let begins = !scan.byte(at.start).is_ascii_alphabetic() || scan.word_starts(at.start);
     if !begins || !names_key(&lower) {
         return;
@@ -577,16 +574,6 @@ pub(super) fn network(scan: &mut Scan<'_>, at: Range<usize>) {
     });
     let told: Vec<Range<usize>> = told.map(|(place, word)| place..place + word.len()).collect();
     scan.add_hits(from, told);
-}
-
-/// Masks the password in the text of a code to scan: `WIFI:T:WPA;S:name;P:secret;;`.
-fn joined(scan: &mut Scan<'_>, at: usize) {
-    let end = scan.line_end(at, COMMAND_MAX);
-    let Some(start) = scan.piece(at..end).find(";P:").map(|it| at + it + ";P:".len()) else {
-        return;
-    };
-    let end = scan.run(start, |byte| byte > b' ' && byte != b';' && byte != b'"');
-    scan.add_hit(start..end);
 }
 
 /// Masks what a command printed on the line after it: `gh auth token`; or the client of a mail server, in base64.

@@ -428,16 +428,6 @@ pub(super) fn url_password(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
-/// Marks the password of `user:password@tcp(host)/database`.
-pub(super) fn data_source(scan: &mut Scan<'_>, at: Range<usize>) {
-    let fits = |byte: u8| byte.is_ascii_graphic() && !b"\"'`<>\\".contains(&byte);
-    let start = scan.floor(scan.run_back(at.start, LOGIN_MAX, fits));
-    let Some((user, password)) = scan.piece(start..at.start).split_once(':') else { return };
-    if !value::is_reference(password) && !password.starts_with("//") {
-        scan.add_hit(start + user.len() + 1..at.start);
-    }
-}
-
 /// Marks the key in the path of a webhook.
 pub(super) fn webhook(scan: &mut Scan<'_>, at: Range<usize>) {
     let in_path = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-');
