@@ -279,7 +279,7 @@ pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
     let is_user = |byte: u8| byte.is_ascii_alphanumeric() || b"._@+-".contains(&byte);
     let name = scan.piece(at.clone()).to_lowercase();
     // `credentials for the server: bob / secret`
-    let goes_on = words::ACCESS.contains(name.trim_end());
+    let goes_on = words::ACCESS.contains(&name.trim_end());
     let after = scan.run_within(at.end, USER_MAX, |byte| !b":\n\"\\".contains(&byte));
     if goes_on && scan.byte(after) != b':' {
         return;

@@ -523,15 +523,9 @@ fn is_below_user(scan: &Scan<'_>, named: &NamedValue<'_>) -> bool {
     /// Maximum bytes before the name that are searched.
     const ABOVE_MAX: usize = 256;
     let above = scan.piece(scan.floor(named.start.saturating_sub(ABOVE_MAX))..named.start);
-    let user = |setting: &str| {
-        let Some((name, _)) = setting.rsplit_once(['=', ':']) else { return false };
-        let mark = |it: char| !it.is_alphanumeric();
-        let word = name.trim_end_matches(mark).rsplit(mark).next().unwrap_or_default();
-        words::is_user(word)
-    };
     let joined = named.separator == Separator::Equals || named.quote.is_some();
     let next = || above.trim_end_matches([' ', '-', '*', '\n']).rsplit('\n').next();
-    if joined { above.split(['\n', ',']).any(user) } else { next().is_some_and(user) }
+    sentence::names_user(if joined { above } else { next().unwrap_or_default() }, usize::MAX)
 }
 
 /// `DB_PASSWORD: …` of an environment, `X-Api-Key: …` of a request: even a plain word is secret.

@@ -807,9 +807,7 @@ fn is_led(text: &str, place: usize) -> bool {
 
 /// True for a long word of upper-case letters, lower-case letters and digits, or of hexadecimal digits.
 fn is_told_token(word: &str) -> bool {
-    let classes: [fn(&u8) -> bool; 3] =
-        [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii_lowercase];
-    let mixed = classes.iter().all(|class| 2 < value::count(word, class));
+    let mixed = value::has_each(word, 3);
     let is_key = TOKEN_MIN <= word.len()
         && !value::is_identifier(word)
         && (mixed || value::is_mixed(word, usize::MAX))

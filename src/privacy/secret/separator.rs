@@ -101,10 +101,11 @@ pub(super) fn separator(
         _ if end < at && (is_configured(scan, start) || is_setting(scan, start..end, at)) => {
             (Separator::Linked, behind_kind(scan, at))
         }
-        _ if end < at => match set_to(scan, start..end, at) {
-            Some(value) => (Separator::Is, skip(value)),
-            None => linked(scan, at).map(|(separator, value)| (separator, skip(value)))?,
-        },
+        _ if end < at => {
+            let name = scan.piece(start..end);
+            let is_variable = name.contains('_') && !name.bytes().any(|it| it.is_ascii_lowercase());
+            linked(scan, at, is_variable).map(|(separator, value)| (separator, skip(value)))?
+        }
         _ => return None,
     };
     (value < scan.bytes.len()).then_some((quote, separator, value))
@@ -262,7 +263,7 @@ fn is_strong(scan: &Scan<'_>, name: Range<usize>, at: usize) -> bool {
 
 /// Position after the words between a name and its value: `for the server:`, `of bob is`. One word among them may be
 /// any, after a link: `for the billing box is`.
-fn linked(scan: &Scan<'_>, mut at: usize) -> Option<(Separator, usize)> {
+fn linked(scan: &Scan<'_>, mut at: usize, is_variable: bool) -> Option<(Separator, usize)> {
     /// Maximum words in such a chain.
     const LINKS_MAX: usize = 5;
     let marks = |at: usize| matches!(scan.byte(at), b':' | b'=');
@@ -278,6 +279,11 @@ fn linked(scan: &Scan<'_>, mut at: usize) -> Option<(Separator, usize)> {
             |byte: u8| byte.is_ascii_alphabetic() || b"'-".contains(&byte) || !byte.is_ascii();
         let end = scan.run_within(at, 32, is_letter);
         let word = scan.piece(at..end).to_lowercase();
+        // `DB_PASSWORD to …`, `DB_PASSWORD is now …`
+        let next = scan.gap(end);
+        if is_variable && end < next && words::LEADS.contains(word.as_str()) {
+            return Some((Separator::Is, next));
+        }
         if !words::LINKS.contains(word.as_str()) {
             others += 1;
             if place == 0 || 1 < others || end == at {
@@ -289,11 +295,12 @@ fn linked(scan: &Scan<'_>, mut at: usize) -> Option<(Separator, usize)> {
             }
             continue;
         }
-        let next = scan.gap(end);
         if marks(next) {
             return Some((Separator::Linked, next + 1));
         }
-        if words::VERBS.contains(word.as_str()) {
+        let led = scan.run_within(next, 8, |byte| byte.is_ascii_alphabetic());
+        let is_led = is_variable && words::LEADS.contains(scan.piece(next..led));
+        if words::VERBS.contains(word.as_str()) && !is_led {
             let opened =
                 OPENING.iter().find(|it| !it.is_ascii() && scan.from(next).starts_with(**it));
             let value = next + opened.map_or(0, |it| it.len_utf8());
@@ -344,30 +351,6 @@ fn is_setting(scan: &Scan<'_>, name: Range<usize>, value: usize) -> bool {
 pub(super) fn behind_kind(scan: &Scan<'_>, at: usize) -> usize {
     let is_kind = scan.byte(at).is_ascii_digit() && is_blank(scan.byte(at + 1));
     if is_kind { scan.gap(at + 1) } else { at }
-}
-
-/// Start of the value that a sentence gives to a variable: `DB_PASSWORD to …`, `DB_PASSWORD is now …`. It must be likely
-/// to be a secret.
-fn set_to(scan: &Scan<'_>, name: Range<usize>, mut at: usize) -> Option<usize> {
-    /// Maximum words before the value.
-    const LEADS_MAX: usize = 2;
-    let name = scan.piece(name);
-    let is_variable = name.contains('_') && !name.bytes().any(|byte| byte.is_ascii_lowercase());
-    for _ in 0..if is_variable { LEADS_MAX } else { 0 } {
-        let end = scan.run_within(at, 16, |byte| byte.is_ascii_alphabetic() || !byte.is_ascii());
-        let word = scan.piece(at..end).to_lowercase();
-        if !words::VERBS.contains(word.as_str()) && !words::LEADS.contains(word.as_str()) {
-            return None;
-        }
-        at = scan.gap(end);
-        let start = scan.quote_or(at).1;
-        let end = scan
-            .run_within(start, 64, |byte| byte.is_ascii_graphic() && !b"\"'`,;".contains(&byte));
-        if value::is_likely(scan.piece(start..end).trim_end_matches(['.', '!', ')', '?'])) {
-            return Some(at);
-        }
-    }
-    None
 }
 
 /// Start of the value of the pair whose name is at `start..end`.
@@ -504,12 +487,9 @@ fn is_set(scan: &Scan<'_>, start: usize, end: usize) -> bool {
         })
     };
     let sets = word.len() < head.len() && words::ENVIRONMENTS.iter().any(ends_with);
-    let netrc = name == "password"
-        && (head.contains("machine ") || head.contains("default"))
-        && head.contains("login ");
     let sql_name = ["password", "secret"].iter().any(|known| name.eq_ignore_ascii_case(known));
     let quoted = scan.byte(scan.gap(end)) == b'\'' && sql_name;
     let line = head.rsplit('\n').next().unwrap_or_default().to_ascii_lowercase();
     let sql = || ["alter ", "create ", "set ", "grant "].iter().any(|word| line.contains(word));
-    sets || netrc || quoted && sql() || name == "password" && line.contains("nmcli ")
+    sets || quoted && sql()
 }

@@ -232,10 +232,7 @@ pub(super) fn unknown(scan: &mut Scan<'_>) {
         let start = scan.run_back(mark, PREFIX_MAX, |byte| {
             hex(byte) || byte.is_ascii_lowercase() || byte == b'_'
         });
-        let classes: [fn(&u8) -> bool; 3] =
-            [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii_lowercase];
-        let word = scan.piece(mark + 1..end);
-        let random = classes.iter().all(|class| CLASS_MIN <= value::count(word, class));
+        let random = value::has_each(scan.piece(mark + 1..end), CLASS_MIN);
         let prefix = scan.piece(start..mark);
         let known = prefix.is_empty() || prefix.starts_with("sha") || prefix.starts_with("pk");
         let start = scan.skip_escape(start, mark) + if scan.before(start) == b'%' { 2 } else { 0 };

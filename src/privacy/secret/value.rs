@@ -77,6 +77,13 @@ pub(super) fn count(word: &str, fits: impl Fn(&u8) -> bool) -> usize {
     word.bytes().filter(|byte| fits(byte)).count()
 }
 
+/// Returns whether a word has at least so many digits, capitals and small letters each.
+pub(super) fn has_each(word: &str, least: usize) -> bool {
+    let classes: [fn(&u8) -> bool; 3] =
+        [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii_lowercase];
+    classes.iter().all(|class| least <= count(word, class))
+}
+
 /// True for a word of ASCII letters, digits and these marks.
 pub(super) fn is_of(word: &str, marks: &[u8]) -> bool {
     word.bytes().all(|byte| byte.is_ascii_alphanumeric() || marks.contains(&byte))
@@ -200,11 +207,9 @@ pub(super) fn is_numbered_phrase(word: &str) -> bool {
 
 /// Returns whether a word at the end of a line that announces a generated password is one.
 pub(super) fn is_generated(word: &str) -> bool {
-    let classes: [fn(&u8) -> bool; 3] =
-        [u8::is_ascii_digit, u8::is_ascii_uppercase, u8::is_ascii_lowercase];
     8 <= word.len()
         && word.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'`\\/".contains(&byte))
-        && classes.iter().all(|class| 0 < count(word, class))
+        && has_each(word, 1)
         && !is_reference(word)
 }
 

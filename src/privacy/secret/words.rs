@@ -7,45 +7,28 @@ use std::sync::LazyLock;
 
 type Words = LazyLock<HashSet<&'static str>>;
 
-// Sections of `words.txt`, which says what they are.
-pub(super) static PLAIN: Words = LazyLock::new(|| list("plain"));
-static PASSWORDS: Words = LazyLock::new(|| list("passwords"));
-static ENDINGS: LazyLock<Vec<&'static str>> =
-    LazyLock::new(|| lines("endings").into_iter().flat_map(str::split_whitespace).collect());
-static QUALIFIERS: Words = LazyLock::new(|| list("qualifiers"));
-static KEYS_OF: Words = LazyLock::new(|| list("keys-of"));
-pub(super) static KEYS_NOT: Words = LazyLock::new(|| list("keys-not"));
-pub(super) static LINKS: Words = LazyLock::new(|| list("links"));
-pub(super) static VERBS: Words = LazyLock::new(|| list("verbs"));
-pub(super) static LEADS: Words = LazyLock::new(|| list("leads"));
-pub(super) static CHANGES: Words = LazyLock::new(|| list("changes"));
-pub(super) static WRAPPERS: Words = LazyLock::new(|| list("wrappers"));
+/// Declares the lists of single words; `words.txt` says what they are.
+macro_rules! lists {
+    ($($name:ident $section:literal,)*) => {
+        $(pub(super) static $name: Words = LazyLock::new(|| list($section));)*
+    };
+}
+
+lists! {
+    PLAIN "plain", PASSWORDS "passwords", QUALIFIERS "qualifiers", KEYS_OF "keys-of",
+    KEYS_NOT "keys-not", LINKS "links", VERBS "verbs", LEADS "leads", CHANGES "changes",
+    WRAPPERS "wrappers", READERS "readers", COLUMNS "columns", ATTRIBUTES "attributes",
+    SETTERS "setters", USERS "users", USES "uses", CONJUNCTIONS "conjunctions",
+    SIGN_INS "sign-ins", SET "set", TOKENS_OF "tokens-of", ABOUT "about", HOLDERS "holders",
+    INTO "into", FROM "from", ARTICLES "articles", BIDS "bids", PLACES "places",
+    STATES "states", TYPES "types", GRAMMAR "grammar", ENDINGS "endings",
+}
+
 pub(super) static FILLS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| lines("fills").iter().map(|line| line.trim_matches('"')).collect());
-pub(super) static READERS: Words = LazyLock::new(|| list("readers"));
-pub(super) static COLUMNS: Words = LazyLock::new(|| list("columns"));
-pub(super) static ATTRIBUTES: Words = LazyLock::new(|| list("attributes"));
-pub(super) static ACCESS: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| phrases("access").into_iter().collect());
-pub(super) static SETTERS: Words = LazyLock::new(|| list("setters"));
 pub(super) static ENVIRONMENTS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| phrases("environments"));
-static USERS: Words = LazyLock::new(|| list("users"));
-pub(super) static USES: Words = LazyLock::new(|| list("uses"));
-pub(super) static CONJUNCTIONS: Words = LazyLock::new(|| list("conjunctions"));
-pub(super) static SIGN_INS: Words = LazyLock::new(|| list("sign-ins"));
-pub(super) static SET: Words = LazyLock::new(|| list("set"));
-static TOKENS_OF: Words = LazyLock::new(|| list("tokens-of"));
-pub(super) static ABOUT: Words = LazyLock::new(|| list("about"));
-pub(super) static HOLDERS: Words = LazyLock::new(|| list("holders"));
-pub(super) static INTO: Words = LazyLock::new(|| list("into"));
-pub(super) static FROM: Words = LazyLock::new(|| list("from"));
-pub(super) static ARTICLES: Words = LazyLock::new(|| list("articles"));
-pub(super) static BIDS: Words = LazyLock::new(|| list("bids"));
-pub(super) static PLACES: Words = LazyLock::new(|| list("places"));
-pub(super) static STATES: Words = LazyLock::new(|| list("states"));
-pub(super) static TYPES: Words = LazyLock::new(|| list("types"));
-pub(super) static GRAMMAR: Words = LazyLock::new(|| list("grammar"));
+pub(super) static ACCESS: LazyLock<Vec<&'static str>> = LazyLock::new(|| phrases("access"));
 
 /// Parses a table into sections: a name in brackets, then lines.
 pub(crate) fn sections(
@@ -129,7 +112,8 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
                 let purpose = last.trim_end_matches("key");
                 return KEYS_OF.contains(purpose).then_some(Kind::Token);
             }
-            let ending = ENDINGS.iter().find(|ending| last.ends_with(*ending))?;
+            let endings = ENDINGS.iter().filter(|ending| last.ends_with(**ending));
+            let ending = endings.max_by_key(|it| it.len())?;
             let password = PASSWORDS.contains(ending)
                 || ["pass", "pw", "authtok"].iter().any(|it| ending.ends_with(it));
             Some(if password { Kind::Password } else { Kind::Token })
@@ -201,10 +185,7 @@ mod tests {
 
     #[test]
     fn every_list_has_its_words() {
-        let lists = [
-            &PLAIN, &QUALIFIERS, &KEYS_OF, &KEYS_NOT, &TOKENS_OF, &ABOUT, &HOLDERS, &TYPES,
-            &GRAMMAR, &LINKS, &VERBS, &LEADS, &WRAPPERS, &SET,
-        ];
+        let lists = [&PLAIN, &QUALIFIERS, &KEYS_OF, &TOKENS_OF, &ABOUT, &TYPES, &GRAMMAR, &USES];
         assert!(lists.iter().all(|list| list.len() > 5));
         assert!(lines("commands").len() > 10 && lines("names").len() > 5);
     }
