@@ -4,6 +4,7 @@
 use super::scan::Scan;
 use super::sentence::{is_predicate, is_role};
 use super::{sentence, value, words};
+use regex::Regex;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -314,48 +315,21 @@ fn is_lettered(code: &str) -> bool {
 
 /// Finds the numbers of three to eight digits, perhaps in two groups of three or four or three of two, that measure nothing.
 fn numbers(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        loop {
-            let rest = text.get(at..)?;
-            let start = at + rest.find(|it: char| it.is_ascii_digit())?;
-            let end = number_end(text, start);
-            at = end;
-            let before = text.get(..start).unwrap_or_default().chars().next_back();
-            let starts =
-                !before.is_some_and(|it| it.is_ascii_alphanumeric() || "._/-#$+<>=&@".contains(it));
-            let digits = text.get(start..end)?.bytes().filter(u8::is_ascii_digit).count();
-            if starts && (3..=8).contains(&digits) && !goes_on(text.get(end..)?) {
-                return Some(start..end);
-            }
-        }
+    static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let (digit, gap) = ("[0-9]", r"[ \-\u{a0}\u{202f}]");
+        let pair = |size: usize| format!("{digit}{{{size}}}{gap}{digit}{{{size}}}");
+        let pairs = format!("{}|{}|{digit}{{2}}(?:-{digit}{{2}}){{2}}", pair(3), pair(4));
+        Regex::new(&format!(r"(?:{pairs})(?-u:\b)|{digit}+")).ok()
+    });
+    let found = NUMBER.iter().flat_map(|it| it.find_iter(text)).map(|it| it.range());
+    found.filter(|at| {
+        let before = text.get(..at.start).unwrap_or_default().chars().next_back();
+        let starts =
+            !before.is_some_and(|it| it.is_ascii_alphanumeric() || "._/-#$+<>=&@".contains(it));
+        let digits = value::count(text.get(at.clone()).unwrap_or_default(), u8::is_ascii_digit);
+        let rest = text.get(at.end..).unwrap_or_default();
+        starts && (3..=8).contains(&digits) && !goes_on(rest)
     })
-}
-
-/// End of the number at `start`, with a second group as long as the first.
-fn number_end(text: &str, start: usize) -> usize {
-    let digits = |from: usize| {
-        text.get(from..).unwrap_or_default().bytes().take_while(u8::is_ascii_digit).count()
-    };
-    let first = digits(start);
-    let end = start + first;
-    let rest = text.get(end..).unwrap_or_default();
-    let gap = [" ", "-", "\u{a0}", "\u{202f}"].iter().find(|it| rest.starts_with(**it));
-    match gap {
-        Some(gap) if (3..=4).contains(&first) && digits(end + gap.len()) == first => {
-            end + gap.len() + first
-        }
-        // `70-14-93`
-        Some(&"-")
-            if first == 2
-                && digits(end + 1) == 2
-                && rest.get(3..4) == Some("-")
-                && digits(end + 4) == 2 =>
-        {
-            end + 6
-        }
-        Some(_) | None => end,
-    }
 }
 
 /// Returns whether the text behind a number makes it part of a word, a fraction or a measure.

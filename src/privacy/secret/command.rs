@@ -311,10 +311,9 @@ pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
     let secret = scan.piece(value..scan.run(value, |byte| !ends(byte)));
     let secret = secret.trim_end_matches(['.', ')', ']', '}']);
     // `login is possible with Chrome120`
-    let fits = given.is_none()
-        || value::is_strong(secret)
-        || value::is_leet(secret) && !words::PLAIN.contains(scan.piece(user..end))
-        || is_as && value::is_likely(secret) && !value::is_versioned(secret);
+    let is_named = is_as || !words::PLAIN.contains(scan.piece(user..end));
+    let fits =
+        given.is_none() || is_named && value::is_likely(secret) && !value::is_versioned(secret);
     let fits = fits && (!tight && !goes_on || value::is_likely(secret));
     let is_title =
         ["cred", "zugang", "anmelde", "identif", "login:"].iter().any(|it| name.starts_with(it));
@@ -488,4 +487,3 @@ pub(super) fn called(scan: &mut Scan<'_>, at: Range<usize>) {
         scan.add_hit(secret);
     }
 }
-

@@ -2,7 +2,9 @@
 
 use super::scan::{Scan, is_blank};
 use super::{value, words};
+use regex::Regex;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Returns whether a header's value ends here: at a quote, an escape or the end of the line.
 fn ends_value(byte: u8) -> bool {
@@ -86,37 +88,24 @@ pub(super) fn authorization(scan: &mut Scan<'_>, at: Range<usize>) {
 }
 
 /// Masks every value of `username="…", nc=1, response="…"`.
-fn parameters(scan: &mut Scan<'_>, start: usize) {
+fn parameters(scan: &mut Scan<'_>, mut at: usize) {
     /// Maximum parameters of one credential; the schemes have about ten.
     const PARAMETERS_MAX: usize = 32;
-    let mut at = start;
+    static PARAMETER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let value = r#"\\*"([^"\\\r\n]*)\\*"|([^\s,"'`\\<>]*)"#;
+        Regex::new(&format!(r"\A[\w*-]+=(?:{value})(,?)[ \t]*")).ok()
+    });
     for _ in 0..PARAMETERS_MAX {
-        let name = scan.run(at, |byte| byte.is_ascii_alphanumeric() || b"_-*".contains(&byte));
-        if name == at || scan.byte(name) != b'=' {
+        let rest = scan.piece(at..scan.floor((at + HEADER_MAX).min(scan.bytes.len())));
+        let Some(found) = PARAMETER.as_ref().and_then(|it| it.captures(rest)) else { return };
+        let value = found.get(1).or(found.get(2)).filter(|it| !value::is_reference(it.as_str()));
+        let hit = value.map(|it| at + it.start()..at + it.end());
+        let goes_on = found.get(3).is_some_and(|it| !it.is_empty());
+        at += found[0].len();
+        hit.into_iter().for_each(|it| scan.add_hit(it));
+        if !goes_on {
             return;
         }
-        let ends = |byte| ends_value(byte) || byte == b',' || byte.is_ascii_whitespace();
-        let (value, after) = match scan.quote(name + 1) {
-            Some((quote, start)) => {
-                let value = scan.quoted(quote, start);
-                let Some((closing, after)) = scan.quote(value.end) else { return };
-                if closing != quote {
-                    return;
-                }
-                (value, after)
-            }
-            None => {
-                let end = scan.run(name + 1, |byte| !ends(byte));
-                (name + 1..end, end)
-            }
-        };
-        if !value::is_reference(scan.piece(value.clone())) {
-            scan.add_hit(value);
-        }
-        if scan.byte(after) != b',' {
-            return;
-        }
-        at = scan.run(after + 1, is_blank);
     }
 }
 

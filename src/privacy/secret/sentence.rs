@@ -319,14 +319,11 @@ fn in_print(text: &str) -> impl Iterator<Item = Range<usize>> {
         let mark = text.get(open..)?.chars().next()?;
         let start = open + mark.len_utf8();
         let closes = |it: char| match mark {
-            '「' => it == '」',
-            '『' => it == '』',
             '"' => it == '"',
             '«' => it == '»',
             '»' => it == '«',
-            '‘' => it == '’',
-            '‚' => "‘’".contains(it),
-            _ => "“”›‹".contains(it),
+            '‘' | '‚' => "‘’".contains(it),
+            _ => "“”›‹」』".contains(it),
         };
         let Some(length) = text.get(start..)?.find(closes) else {
             at = text.len();
@@ -560,10 +557,7 @@ pub(super) fn network(scan: &mut Scan<'_>, at: Range<usize>) {
         return;
     }
     let told = pieces(text).filter(|(place, word)| {
-        let is_key = value::is_strong(word)
-            || value::is_leet(word)
-            || value::is_likely(word)
-            || value::is_plain_key(word);
+        let is_key = value::is_likely(word) || value::is_plain_key(word);
         let last = text.get(..*place).unwrap_or_default().trim_end().rsplit(' ').next();
         let last = last.unwrap_or_default().to_lowercase();
         let is_named = names_key(&last) || names_key(scan.piece(at.clone()));

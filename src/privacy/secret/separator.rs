@@ -222,43 +222,24 @@ fn is_flag(name: &str) -> bool {
 /// password, or can be nothing else.
 fn is_apart(scan: &Scan<'_>, name: Range<usize>, at: usize) -> bool {
     const KEY_MAX: usize = 256;
-    let plain = scan.quote(at).filter(|(quote, _)| quote.depth == 0 && quote.mark != b'`');
-    let quoted = scan.quote(name.end).is_none()
-        && plain.is_some_and(|(quote, start)| match words::kind(scan.piece(name.clone())) {
-            Some(words::Kind::Password) => true,
-            Some(words::Kind::Token) => value::is_key(scan.piece(scan.quoted(quote, start))),
-            Some(words::Kind::Maybe | words::Kind::Key) | None => false,
-        });
-    let end =
-        scan.run_within(at, KEY_MAX, |byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
-    let column = value::is_key(scan.piece(at..end))
-        && matches!(scan.byte(end), 0 | b'\n' | b'\r' | b'\\' | b' ')
-        && scan.quote(name.end).is_none();
-    quoted || column || scan.byte(name.end) == 0x1b || is_strong(scan, name, at)
-}
-
-/// Returns whether the word after a secret's name, with only blanks between, can be nothing but a
-/// secret: it has letters, digits and marks, or alternates.
-fn is_strong(scan: &Scan<'_>, name: Range<usize>, at: usize) -> bool {
-    /// Minimum length of such a word.
-    const STRONG_MIN: usize = 8;
-    let end =
-        scan.run_within(at, 64, |byte| byte.is_ascii_graphic() && !b"\"'`,;()<>\\".contains(&byte));
+    let kind = words::kind(scan.piece(name.clone()));
+    let is_password = kind == Some(words::Kind::Password);
+    let is_login = is_password || kind == Some(words::Kind::Token);
+    let is_open = scan.quote(name.end).is_none();
+    if let Some((quote, start)) = scan.quote(at) {
+        let is_key = || is_login && value::is_key(scan.piece(scan.quoted(quote, start)));
+        return is_open && quote.depth == 0 && quote.mark != b'`' && (is_password || is_key());
+    }
+    let fits = |byte: u8| byte.is_ascii_graphic() && !b"\"'`,;()<>\\".contains(&byte);
+    let end = scan.run_within(at, KEY_MAX, fits);
     let word = scan.piece(at..end).trim_end_matches(['.', ':']);
-    let marks = word.bytes().filter(|byte| b"!@#$%^&*?~".contains(byte)).count();
-    let digits = word.bytes().any(|byte| byte.is_ascii_digit());
-    let strong = STRONG_MIN <= word.len()
-        && digits
-        && (1..=3).contains(&marks)
-        && !word.starts_with(['$', '@', '%', '*', '#']);
-    let kind = || words::kind(scan.piece(name.clone()));
-    let fills = is_blank(scan.byte(name.end + 1)) || scan.byte(name.end) == b'\t';
-    let fills = fills
-        && matches!(scan.byte(end), 0 | b'\n' | b'\r' | b'\\')
-        && !scan.byte(name.start).is_ascii_punctuation();
-    strong && kind() == Some(words::Kind::Password)
-        || (value::is_made_up(word) || fills && value::is_mixed(word, 1))
-            && matches!(kind(), Some(words::Kind::Password | words::Kind::Token))
+    let ends = matches!(scan.byte(end), 0 | b'\n' | b'\r' | b'\\');
+    let is_column = is_blank(scan.byte(name.end + 1)) || scan.byte(name.end) == b'\t';
+    let fills = ends && is_column && !scan.byte(name.start).is_ascii_punctuation();
+    scan.byte(name.end) == 0x1b
+        || is_open && (ends || scan.byte(end) == b' ') && value::is_key(word) && !word.contains('-')
+        || is_password && (value::is_strong(word) || value::is_marked(word))
+        || is_login && (value::is_made_up(word) || fills && value::is_mixed(word, 1))
 }
 
 /// Position after the words between a name and its value: `for the server:`, `of bob is`. One word among them may be

@@ -173,24 +173,25 @@ pub(super) fn is_divided(word: &str) -> bool {
         && !names_algorithm(word)
 }
 
-/// Returns whether a digit stands for a letter in a word with capitals: `Bl4nket-Fox`.
-pub(super) fn is_leet(word: &str) -> bool {
-    let leet = |three: &[u8]| matches!(three, [a, b, c] if a.is_ascii_alphabetic() && b.is_ascii_digit() && c.is_ascii_lowercase());
+/// Returns whether digits stand among the letters of a word, as in no name: `Bl4nket-Fox`, `h4rbor-m1st-22`.
+pub(super) fn is_woven(word: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_alphabetic();
+    let divides = |three: &&[u8]| matches!(three, [a, b, c] if letter(*a) && b.is_ascii_digit() && letter(*c));
+    let small = |three: &[u8]| three[2].is_ascii_lowercase();
+    let mut found = word.as_bytes().windows(3).filter(divides);
+    let capital = 0 < count(word, u8::is_ascii_uppercase);
     8 <= word.len()
         && is_of(word, b"-_.!#$%^&*?@~+")
-        && word.bytes().any(|byte| byte.is_ascii_uppercase())
-        && word.as_bytes().windows(3).any(leet)
+        && (1 < found.clone().count() || capital && found.any(small))
         && !names_algorithm(word)
 }
 
-/// Returns whether digits stand among the letters of both cases of a word, as in no name.
+/// Returns whether several digits stand among the letters of both cases of a word, as in no name.
 pub(super) fn is_interspersed(word: &str) -> bool {
-    let runs = word.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty()).count();
     10 <= word.len()
-        && 3 <= runs
-        && is_of(word, b"-_")
-        && word.bytes().any(|byte| byte.is_ascii_uppercase())
-        && word.bytes().any(|byte| byte.is_ascii_lowercase())
+        && 3 <= count(word, u8::is_ascii_digit)
+        && has_each(word, 1)
+        && is_woven(word)
         && is_random(word)
 }
 
@@ -299,22 +300,7 @@ pub(super) fn is_likely(word: &str) -> bool {
         && !is_file(word)
         && !is_identifier(word)
         && !word.contains(['/', '\\', '=', '(', '[', '{', ':'])
-        && (is_strong(word)
-            || is_mixed(word, 2)
-            || is_leet(word)
-            || is_made_up(word)
-            || is_scattered(word)
-            || numbered)
-}
-
-/// Returns whether digits stand for letters in a word of several parts: `h4rbor-m1st-22`.
-fn is_scattered(word: &str) -> bool {
-    let letter = |byte: u8| byte.is_ascii_alphabetic();
-    let divides = |three: &&[u8]| matches!(three, [a, b, c] if letter(*a) && b.is_ascii_digit() && letter(*c));
-    8 <= word.len()
-        && is_of(word, b"-_.!#$%^&*?@~+")
-        && 1 < word.as_bytes().windows(3).filter(divides).count()
-        && !names_algorithm(word)
+        && (is_strong(word) || is_mixed(word, 2) || is_woven(word) || is_made_up(word) || numbered)
 }
 
 /// Returns whether a word is a program's name with a version: `Chrome120`, `1Password7`.
@@ -634,7 +620,7 @@ fn is_uneven(word: &str) -> bool {
 pub(super) fn is_tail(word: &str) -> bool {
     const TAIL_MIN: usize = 16;
     TAIL_MIN <= word.len()
-        && (is_of(word, b"+/=_") || is_interspersed(word))
+        && (is_of(word, b"+/=_") || is_woven(word))
         && is_random(word)
         && 1 < count(word, u8::is_ascii_digit)
         && !is_identifier(word)
