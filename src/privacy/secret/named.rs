@@ -172,12 +172,29 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
     if quote.mark == b'`' && !named.spaced && secret.contains(' ') {
         return;
     }
-    let after = scan.run(content.end, |byte| byte == b'\\' || byte == quote.mark);
     let continues = secret.trim_start().starts_with([')', ',', ';', ']', '}', '+'])
         && secret.len() != secret.trim_start().len()
         || matches!(secret.bytes().next(), Some(b')' | b',' | b';' | b']' | b'}'))
             && named.quote.is_none();
-    let secret_by_form = match named.separator {
+    let secret_by_form = fits_form(scan, named, &content);
+    // `"login.forgotPassword": "Passwort vergessen?"`
+    let is_message = named.quote.is_some() && scan.before(named.start) == b'.';
+    let is_message = is_message && value::is_message(secret);
+    if secret_by_form && !continues && !is_message && !value::is_no_secret(secret, named.name) {
+        scan.named_to = content.end;
+        scan.add_hit(content);
+    }
+}
+
+/// Returns whether a string is a secret because of what joins it to the name.
+fn fits_form(scan: &Scan<'_>, named: &NamedValue<'_>, content: &Range<usize>) -> bool {
+    let secret = scan.piece(content.clone());
+    let head = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start);
+    let after = scan.run(content.end, |byte| b"\\\"'`".contains(&byte));
+    let random = value::is_random(secret);
+    let is_password = named.kind == Kind::Password;
+    let is_login = is_password || named.kind == Kind::Token;
+    match named.separator {
         Separator::Equals
         | Separator::Colon
         | Separator::Compares
@@ -185,7 +202,7 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
         | Separator::Linked => match named.kind {
             Kind::Password | Kind::Token => true,
             Kind::Maybe if named.name.eq_ignore_ascii_case("pass") => {
-                value::is_random(secret)
+                random
                     || scan.before(named.start) == b'$' && value::is_plain_password(secret)
                     || is_below_user(scan, named)
                     || named.name == "PASS" && value::may_be_secret(secret, false)
@@ -193,56 +210,36 @@ fn quoted(scan: &mut Scan<'_>, named: &NamedValue<'_>, quote: Quote, start: usiz
             Kind::Maybe if named.name.to_ascii_lowercase().ends_with("pin") => {
                 named.quote.is_some() && is_pin(secret)
             }
-            Kind::Maybe => value::is_random(secret) && 16 <= secret.len(),
+            Kind::Maybe => random && 16 <= secret.len(),
             Kind::Key => value::is_key(secret),
         },
         Separator::Call => {
-            let fits = named.kind == Kind::Password
-                || named.kind == Kind::Token && value::is_random(secret) && 16 <= secret.len();
-            fits && scan.byte(after) == b')'
+            (is_password || is_login && random && 16 <= secret.len()) && scan.byte(after) == b')'
         }
         Separator::Comma => {
-            let head = scan.piece(scan.floor(named.start.saturating_sub(10))..named.start);
-            let line = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start);
-            let sets = ["setProperty(\"", "setenv(\"", "setenv('", "fill(", "type("]
-                .iter()
-                .any(|it| line.contains(it));
+            let sets = ["setProperty(\"", "setenv(\"", "setenv('", "fill(", "type("];
+            let is_set = is_password && sets.iter().any(|it| head.contains(it))
+                || scan.piece(named.start..named.start + 2) == "--";
             // `process.env.SECRET || '…'`, `with: "…"`
-            let from = scan.floor(start.saturating_sub("with: '".len()));
-            let is_default = ["||", "??", "with:", "s('", "s(\"", "type("]
-                .iter()
-                .any(|it| scan.piece(from..start).contains(it));
-            value::is_random(secret)
-                || is_default
-                    && matches!(named.kind, Kind::Password | Kind::Token)
-                    && value::is_plain_password(secret)
-                || sets && named.kind == Kind::Password && value::may_be_secret(secret, false)
-                || head.contains("define(")
-                    && (named.kind == Kind::Password || KEY_LEN <= secret.len())
-                || scan.piece(named.start..named.start + 2) == "--"
-                    && value::may_be_secret(secret, false)
+            let from = scan.floor(content.start.saturating_sub("with: '".len()));
+            let joint = scan.piece(from..content.start);
+            let defaults = ["||", "??", "with:", "s('", "s(\"", "type("];
+            let is_default = is_login && defaults.iter().any(|it| joint.contains(it));
+            let is_defined = head.contains("define(") && (is_password || KEY_LEN <= secret.len());
+            random
+                || is_defined
+                || is_set && value::may_be_secret(secret, false)
+                || is_default && value::is_plain_password(secret)
         }
         Separator::Is => {
             let is_phrase =
                 named.name == "PSK" || named.name.to_ascii_lowercase().ends_with("passphrase");
-            let head = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start);
-            value::is_random(secret)
-                || is_phrase && value::is_words(secret)
-                || named.kind == Kind::Password
-                    && sentence::is_given(head)
-                    && value::may_be_secret(secret, false)
-                || named.kind == Kind::Password
-                    && value::is_plain_password(secret)
-                    && sentence::ends_clause(scan.piece(after..scan.line_end(after, NAME_MAX)))
+            let given = || sentence::is_given(head) && value::may_be_secret(secret, false);
+            let rest = scan.piece(after..scan.line_end(after, NAME_MAX));
+            let plain = || value::is_plain_password(secret) && sentence::ends_clause(rest);
+            random || is_phrase && value::is_words(secret) || is_password && (given() || plain())
         }
         Separator::Tag => false,
-    };
-    // `"login.forgotPassword": "Passwort vergessen?"`
-    let is_message = named.quote.is_some() && scan.before(named.start) == b'.';
-    let is_message = is_message && value::is_message(secret);
-    if secret_by_form && !continues && !is_message && !value::is_no_secret(secret, named.name) {
-        scan.named_to = content.end;
-        scan.add_hit(content);
     }
 }
 
@@ -384,72 +381,39 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
         return false;
     }
     if value::is_number(word) {
-        let digits = word.bytes().filter(u8::is_ascii_digit).count();
-        return match named.kind {
-            Kind::Password => 4 <= digits,
-            Kind::Token => {
-                let key = named.quote.is_some() && digits == word.len();
-                (form != Form::Other && 6 <= digits) || (key && 8 <= digits)
-            }
-            Kind::Maybe => {
-                let is_set = named.quote.is_some() || form == Form::Environment;
-                is_set && named.name.to_ascii_lowercase().ends_with("pin") && is_pin(word)
-            }
-            Kind::Key => false,
-        };
+        return is_secret_number(named, form, word);
     }
     if named.kind == Kind::Key {
         return value::is_key(word) || is_header(named) && value::is_random(word);
     }
-    let listed = matches!(named.separator, Separator::Colon | Separator::Equals);
-    let is_password = named.kind == Kind::Password || named.name.eq_ignore_ascii_case("pass");
-    if listed && is_password {
-        let after = scan.from(at.end);
-        let goes_on =
-            after.strip_prefix(' ').is_some_and(|it| it.starts_with(|c: char| c.is_lowercase()));
-        let head = scan.piece(scan.floor(named.start.saturating_sub(2))..named.start);
-        let in_prose = named.kind == Kind::Password
-            && head.ends_with(' ')
-            && head.starts_with(|c: char| c.is_alphabetic())
-            && goes_on;
-        if (in_prose || is_beside_user(scan, named)) && value::is_random(word) {
-            return true;
-        }
-    }
+    let slot = slot(scan, named, at.end);
+    let (line, is_open) = (slot == Slot::Line, slot != Slot::Inner);
     // `pass` is also a verb, as in "tests pass": it names a password only if one follows.
     if named.kind == Kind::Maybe && named.name.eq_ignore_ascii_case("pass") {
-        let slot = slot(scan, named, at.end);
-        let alone = slot == Slot::Line || is_option(scan, named, at.end, word);
-        let is_linked = named.separator == Separator::Linked;
-        if is_below_user(scan, named) && alone
-            || slot != Slot::Inner && (is_linked || is_beside_user(scan, named))
-        {
-            return value::may_be_secret(word, false);
-        }
-        if slot == Slot::Line && (value::is_plain_password(word) || value::is_distinct(word)) {
-            return true;
-        }
-        return value::is_random(word)
-            && value::is_name(word)
-            && !word.contains('_')
-            && !word.to_ascii_lowercase().starts_with("test")
-            && is_plain(scan, named, slot, at.end, word);
+        let is_linked = named.separator == Separator::Linked || is_beside_user(scan, named);
+        let is_set = line || is_option(scan, named, at.end, word);
+        return (is_set && is_below_user(scan, named) || is_open && is_linked)
+            && value::may_be_secret(word, false)
+            || line && (value::is_plain_password(word) || value::is_distinct(word))
+            || value::is_random(word)
+                && value::is_name(word)
+                && !word.contains('_')
+                && !word.to_ascii_lowercase().starts_with("test")
+                && is_plain(scan, named, slot, at.end, word);
     }
     if named.paired {
         return value::is_random(word) || value::may_be_secret(word, true);
     }
-    if named.separator == Separator::Is && value::is_identifier(word) {
+    if matches!(named.separator, Separator::Is | Separator::Linked) && value::is_identifier(word) {
         return false;
     }
-    let slot = slot(scan, named, at.end);
-    let line = slot == Slot::Line;
     let random = value::is_random(word)
-        && (!value::is_name(word) || line || !named.spaced || 10 <= word.len());
+        && (!value::is_name(word) || is_open || !named.spaced || 10 <= word.len());
     match (named.separator, form) {
         (Separator::Compares | Separator::Call | Separator::Comma | Separator::Tag, _) => false,
         (_, _) if named.kind == Kind::Maybe => {
             let plain = line && words::is_login(named.name)
-                || slot == Slot::Clause && is_beside_user(scan, named);
+                || is_open && !line && is_beside_user(scan, named);
             8 <= word.len() && value::is_random(word)
                 || named.separator != Separator::Is && plain && value::is_plain_password(word)
         }
@@ -462,8 +426,8 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
         }
         (Separator::Is, Form::Other) => value::is_random(word),
         (Separator::Linked, Form::Other) => {
-            value::is_random(word) && !value::is_identifier(word)
-                || slot != Slot::Inner && is_password && value::is_plain_password(word)
+            let plain = is_open && named.kind == Kind::Password;
+            value::is_random(word) || plain && value::is_plain_password(word)
         }
         (Separator::Equals, Form::Other) => {
             random
@@ -472,11 +436,27 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
         }
         (Separator::Colon, Form::Other) => {
             random
-                || (slot != Slot::Inner && is_label(named) && !value::is_about(word))
+                || (is_open && is_label(named) && !value::is_about(word))
                 || is_plain(scan, named, slot, at.end, word)
                 || value::is_made_up(word)
                 || (words::is_login(named.name) && value::ends_in_digits(word))
         }
+    }
+}
+
+fn is_secret_number(named: &NamedValue<'_>, form: Form, word: &str) -> bool {
+    let digits = value::count(word, u8::is_ascii_digit);
+    match named.kind {
+        Kind::Password => 4 <= digits,
+        Kind::Token => {
+            let key = named.quote.is_some() && digits == word.len();
+            (form != Form::Other && 6 <= digits) || (key && 8 <= digits)
+        }
+        Kind::Maybe => {
+            let is_set = named.quote.is_some() || form == Form::Environment;
+            is_set && named.name.to_ascii_lowercase().ends_with("pin") && is_pin(word)
+        }
+        Kind::Key => false,
     }
 }
 

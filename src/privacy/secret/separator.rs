@@ -341,9 +341,6 @@ pub(super) fn pair_value(
     end: usize,
 ) -> Option<(Option<Quote>, Separator, usize)> {
     let (quote, after) = scan.quote_or(end);
-    if let Some(value) = variable_default(scan, start, after) {
-        return Some((quote, Separator::Equals, value));
-    }
     let mut key = gap_end(scan, after);
     for _ in 0..if is_pair_name(scan, start) { MEMBERS_MAX } else { 0 } {
         key = other_member(scan, key).unwrap_or(key);
@@ -403,19 +400,6 @@ fn value_before(scan: &Scan<'_>, start: usize) -> Option<usize> {
     let quoted = value.trim_start().starts_with(['"', '\'', '\\']) && !text.contains('"');
     let at = start - head.len() + name.len() + 1;
     (named && quoted).then(|| scan.gap(at))
-}
-
-/// Start of the default of Terraform's `variable "name" { … default = … }`.
-fn variable_default(scan: &Scan<'_>, start: usize, after: usize) -> Option<usize> {
-    /// Maximum bytes of the block that are searched.
-    const BLOCK_MAX: usize = 512;
-    if !scan.piece(0..start).ends_with("variable \"") {
-        return None;
-    }
-    let end = scan.run_within(after, BLOCK_MAX, |byte| byte != b'}');
-    let at = after + scan.piece(after..end).find("default")? + "default".len();
-    let equals = scan.gap(at);
-    (scan.byte(equals) == b'=').then(|| scan.gap(equals + 1))
 }
 
 /// Skips blanks, line ends (escaped or not) and commas.

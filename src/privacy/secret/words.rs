@@ -142,15 +142,10 @@ pub(super) fn is_login(name: &str) -> bool {
     let Some((last, before)) = words.split_last() else { return false };
     let before_last = before.last().map_or("", String::as_str);
     match last.as_str() {
-        "pass" | "secret" => true,
+        "pass" | "secret" | "clave" | "parola" => true,
         "key" => ["api", "secret"].contains(&before_last),
         "token" => TOKENS.contains(&before_last),
-        "passe" | "clave" | "parola" => true,
-        last => {
-            PASSWORDS.contains(last)
-                || JOINED.contains(&last)
-                || ["wort", "password"].iter().any(|end| last.ends_with(end))
-        }
+        last => JOINED.contains(&last) || kind(last) == Some(Kind::Password),
     }
 }
 
