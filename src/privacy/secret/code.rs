@@ -3,7 +3,8 @@
 
 use super::scan::Scan;
 use super::sentence::{is_predicate, is_role};
-use super::{sentence, value, words};
+use super::words::{self, OTHERS, PINS, PURPOSES, TELLS, UNITS};
+use super::{sentence, value};
 use regex::Regex;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -13,14 +14,6 @@ use std::sync::LazyLock;
 const NEAR_MAX: usize = 96;
 /// Maximum bytes of a word.
 const WORD_MAX: usize = 32;
-
-static PINS: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| words::phrases("pins").into_iter().collect());
-static PURPOSES: LazyLock<Vec<&str>> = LazyLock::new(|| words::phrases("code-purposes"));
-static OTHERS: LazyLock<Vec<&str>> = LazyLock::new(|| words::phrases("code-others"));
-static TELLS: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| words::phrases("code-tells").into_iter().collect());
-static UNITS: LazyLock<Vec<&str>> = LazyLock::new(|| words::phrases("units"));
 
 /// Masks the number that a sentence gives as the PIN, the password or the code at `at`.
 pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
@@ -226,7 +219,7 @@ impl Name<'_> {
 }
 
 /// Returns whether a word of the text is one of these or starts with a longer one: `sim`, but not `simple`.
-fn names_one(list: &[&str], text: &str) -> bool {
+fn names_one(list: &HashSet<&str>, text: &str) -> bool {
     const PART_MIN: usize = 5;
     let is_one = |word: &str| {
         list.iter().any(|it| {
@@ -281,18 +274,13 @@ fn ends_sentence(text: &str) -> bool {
 
 /// Finds the words of letters and digits, perhaps in two parts.
 fn codes(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let parts = |it: char| !it.is_ascii_alphanumeric() && it != '-';
+    static CODE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("[A-Za-z0-9-]{4,}").ok());
     let glues = |it: Option<char>| it.is_some_and(|it| "._/-#$+<>=&@%".contains(it));
-    let mut end = 0;
-    text.split_inclusive(parts).filter_map(move |piece| {
-        let start = end;
-        end += piece.len();
-        let word = piece.trim_end_matches(parts);
-        let at = start..start + word.len();
-        let rest = text.get(at.end..)?.trim_start_matches(['.', ',']).chars().next();
-        let glued = glues(text.get(..start)?.chars().next_back()) || glues(rest);
-        let has_letter = word.bytes().any(|it| it.is_ascii_alphabetic());
-        (4 <= word.len() && has_letter && !glued).then_some(at)
+    CODE.iter().flat_map(|it| it.find_iter(text)).map(|it| it.range()).filter(move |at| {
+        let piece = |at: Range<usize>| text.get(at).unwrap_or_default();
+        let rest = piece(at.end..text.len()).trim_start_matches(['.', ',']).chars().next();
+        let glued = glues(piece(0..at.start).chars().next_back()) || glues(rest);
+        piece(at.clone()).bytes().any(|it| it.is_ascii_alphabetic()) && !glued
     })
 }
 

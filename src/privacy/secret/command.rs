@@ -18,7 +18,7 @@ pub(super) const GIVEN: [&str; 13] =
 
 /// Position of the secret relative to a flag.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+pub(super) enum Form {
     /// `-p secret`, `-p=secret`
     Next,
     /// `-psecret`
@@ -37,7 +37,7 @@ enum Form {
     After,
 }
 
-static COMMANDS: LazyLock<HashMap<&str, Vec<(&str, Form)>>> = LazyLock::new(|| {
+pub(super) static COMMANDS: LazyLock<HashMap<&str, Vec<(&str, Form)>>> = LazyLock::new(|| {
     let mut commands: HashMap<&str, Vec<(&str, Form)>> = HashMap::new();
     for line in words::lines("commands") {
         let Some((form, rest)) = line.split_once(' ') else { continue };
@@ -45,15 +45,11 @@ static COMMANDS: LazyLock<HashMap<&str, Vec<(&str, Form)>>> = LazyLock::new(|| {
             "next" => Form::Next,
             "glued" => Form::Glued,
             "either" => Form::Either,
-            "login" => Form::Behind(':'),
-            "percent" => Form::Behind('%'),
-            "comma" => Form::Behind(','),
-            "equals" => Form::Behind('='),
             "first" => Form::First,
             "before" => Form::Before,
             "after" => Form::After,
-            "slash" => Form::Behind('/'),
-            _ => Form::Last,
+            "last" => Form::Last,
+            mark => Form::Behind(mark.chars().next().unwrap_or(':')),
         };
         let (flags, names) = rest.split_once(" of ").unwrap_or((rest, ""));
         for name in names.split(", ") {
@@ -63,10 +59,6 @@ static COMMANDS: LazyLock<HashMap<&str, Vec<(&str, Form)>>> = LazyLock::new(|| {
     }
     commands
 });
-
-pub(super) fn names() -> Vec<&'static str> {
-    COMMANDS.keys().copied().collect()
-}
 
 /// Line ends within a command, and marks between two arguments in a list of strings or in `.arg("…")`; escaped or not.
 static CONTINUED: LazyLock<Option<Regex>> =
@@ -279,7 +271,7 @@ pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
     let is_user = |byte: u8| byte.is_ascii_alphanumeric() || b"._@+-".contains(&byte);
     let name = scan.piece(at.clone()).to_lowercase();
     // `credentials for the server: bob / secret`
-    let goes_on = words::ACCESS.contains(&name.trim_end());
+    let goes_on = words::ACCESS.contains(name.trim_end());
     let after = scan.run_within(at.end, USER_MAX, |byte| !b":\n\"\\".contains(&byte));
     if goes_on && scan.byte(after) != b':' {
         return;
@@ -427,7 +419,7 @@ pub(super) fn unlocked(scan: &mut Scan<'_>, at: Range<usize>) {
 }
 
 /// Calls with a secret, and the number of the arguments before it.
-static CALLS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
+pub(super) static CALLS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
     let lines = words::lines("calls").into_iter().filter_map(|line| line.split_once(' '));
     let calls = lines.flat_map(|(place, names)| {
         let before = place.parse::<usize>().unwrap_or(1) - 1;
@@ -435,10 +427,6 @@ static CALLS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
     });
     calls.collect()
 });
-
-pub(super) fn callees() -> Vec<&'static str> {
-    CALLS.keys().copied().collect()
-}
 
 /// Masks the string that a call takes as a secret: `auth=("bob", "secret")`.
 pub(super) fn called(scan: &mut Scan<'_>, at: Range<usize>) {

@@ -71,7 +71,7 @@ pub(super) fn headless_end(scan: &mut Scan<'_>, at: Range<usize>) {
 }
 
 /// Formats of lines with a secret, by the words that occur in them.
-static FORMATS: LazyLock<HashMap<&str, Regex>> = LazyLock::new(|| {
+pub(super) static FORMATS: LazyLock<HashMap<&str, Regex>> = LazyLock::new(|| {
     let rows = words::lines("formats").into_iter().filter_map(|line| line.split_once(" := "));
     let formats = rows.flat_map(|(words, form)| {
         let form = Regex::new(&format!("(?m){form}")).ok();
@@ -79,10 +79,6 @@ static FORMATS: LazyLock<HashMap<&str, Regex>> = LazyLock::new(|| {
     });
     formats.collect()
 });
-
-pub(super) fn formats() -> Vec<&'static str> {
-    FORMATS.keys().copied().collect()
-}
 
 /// Masks the groups of the format that the word at `at` belongs to, in its line and those below.
 pub(super) fn formatted(scan: &mut Scan<'_>, at: Range<usize>) {

@@ -4,9 +4,7 @@
 use super::command::{COMMAND_MAX, GIVEN};
 use super::scan::Scan;
 use super::{shape, value, words};
-use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::LazyLock;
 
 /// Bytes before and after the name that are read.
 const NEAR_MAX: usize = 80;
@@ -23,17 +21,11 @@ const COMPOUNDS: [&str; 7] =
     ["passwort", "kennwort", "wachtwoord", "passord", "schlüssel", "lösenord", "adgangskode"];
 const AROUND: &[char] = &['.', ':', '!', '?', '(', ')', '[', ']', '*', '-'];
 
-static TOLD_TOKENS: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| words::phrases("told-tokens").into_iter().collect());
-
-/// Words for the key of a wireless network.
-static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| words::phrases("network-keys"));
-
 /// Masks the secrets near the name at `at`, within its line.
 pub(super) fn told(scan: &mut Scan<'_>, at: Range<usize>) {
     let name = scan.piece(at.clone()).to_lowercase();
     let Some(at) = name_range(scan, at, &name) else { return };
-    let is_token = TOLD_TOKENS.contains(name.as_str());
+    let is_token = words::TOLD_TOKENS.contains(name.as_str());
     let near = near(scan, &at);
     let (from, text) = (near.start, scan.piece(near));
     let (head, tail) = (at.start - from, at.end - from);
@@ -551,7 +543,7 @@ pub(super) fn network(scan: &mut Scan<'_>, at: Range<usize>) {
     let end = below.map_or(end, |line| scan.line_end(line, NEAR_MAX));
     let text = scan.piece(from..scan.run_within(end, NEAR_MAX, |byte| byte.is_ascii_digit()));
     let lower = text.to_lowercase();
-    let names_key = |text: &str| KEYS.iter().any(|key| text.contains(key));
+    let names_key = |text: &str| words::NETWORK_KEYS.iter().any(|key| text.contains(key));
     let begins = !scan.byte(at.start).is_ascii_alphabetic() || scan.word_starts(at.start);
     if !begins || !names_key(&lower) {
         return;

@@ -7,14 +7,15 @@ use std::sync::LazyLock;
 
 type Words = LazyLock<HashSet<&'static str>>;
 
-/// Declares the lists of single words; `words.txt` says what they are.
+/// Declares the lists of single words or phrases; `words.txt` says what they are.
 macro_rules! lists {
-    ($($name:ident $section:literal,)*) => {
-        $(pub(super) static $name: Words = LazyLock::new(|| list($section));)*
+    ($parse:ident: $($name:ident $section:literal,)*) => {
+        $(pub(super) static $name: Words =
+            LazyLock::new(|| $parse($section).into_iter().collect());)*
     };
 }
 
-lists! {
+lists! { words:
     PLAIN "plain", PASSWORDS "passwords", QUALIFIERS "qualifiers", KEYS_OF "keys-of",
     KEYS_NOT "keys-not", LINKS "links", VERBS "verbs", LEADS "leads", CHANGES "changes",
     WRAPPERS "wrappers", READERS "readers", COLUMNS "columns", ATTRIBUTES "attributes",
@@ -24,11 +25,14 @@ lists! {
     STATES "states", TYPES "types", GRAMMAR "grammar", ENDINGS "endings",
 }
 
+lists! { phrases:
+    NAMES "names", TOLD "told", TOLD_TOKENS "told-tokens", NETWORK_KEYS "network-keys",
+    ACCESS "access", ENVIRONMENTS "environments", PINS "pins", PURPOSES "code-purposes",
+    OTHERS "code-others", TELLS "code-tells", UNITS "units",
+}
+
 pub(super) static FILLS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| lines("fills").iter().map(|line| line.trim_matches('"')).collect());
-pub(super) static ENVIRONMENTS: LazyLock<Vec<&'static str>> =
-    LazyLock::new(|| phrases("environments"));
-pub(super) static ACCESS: LazyLock<Vec<&'static str>> = LazyLock::new(|| phrases("access"));
 
 /// Parses a table into sections: a name in brackets, then lines.
 pub(crate) fn sections(
@@ -56,7 +60,7 @@ pub(super) fn phrases(section: &str) -> Vec<&'static str> {
     lines(section).into_iter().flat_map(|line| line.split(", ")).collect()
 }
 
-fn list(section: &str) -> HashSet<&'static str> {
+fn words(section: &str) -> Vec<&'static str> {
     lines(section).into_iter().flat_map(str::split_whitespace).collect()
 }
 
@@ -123,9 +127,7 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
 
 /// Returns whether a word of any language names a secret, as `passwort` does.
 pub(super) fn names_secret(word: &str) -> bool {
-    static NAMES: LazyLock<HashSet<&str>> =
-        LazyLock::new(|| phrases("names").into_iter().chain(phrases("told")).collect());
-    PASSWORDS.contains(word) || NAMES.contains(word)
+    PASSWORDS.contains(word) || NAMES.contains(word) || TOLD.contains(word)
 }
 
 /// Returns whether a word stands before the name of a user or of what a password is for.
