@@ -50,7 +50,6 @@ fn found(text: &str) -> Vec<Hit> {
         (rule.read)(&mut scan, at);
     });
     scan.rule = "vendor-token";
-    shape::three_parts(&mut scan);
     shape::unknown(&mut scan);
     shape::wrapped(&mut scan);
     scan.hits

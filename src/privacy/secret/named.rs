@@ -386,6 +386,17 @@ fn is_secret(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form, at: &Range<usi
     if named.kind == Kind::Key {
         return value::is_key(word) || is_header(named) && value::is_random(word);
     }
+    let colon = named.separator == Separator::Colon;
+    let is_bare = named.kind != Kind::Maybe && form == Form::Other && !named.paired;
+    // Most such words are types and variables, whose place need not be read.
+    if (colon || named.separator == Separator::Linked)
+        && is_bare
+        && !is_label(named)
+        && !value::is_random(word)
+        && !value::may_be_secret(word, colon)
+    {
+        return false;
+    }
     let slot = slot(scan, named, at.end);
     let (line, is_open) = (slot == Slot::Line, slot != Slot::Inner);
     // `pass` is also a verb, as in "tests pass": it names a password only if one follows.

@@ -296,9 +296,9 @@ pub(super) fn names_user(text: &str, pairs_max: usize) -> bool {
             && !words::ARTICLES.contains(*it)
             && !GIVEN.contains(it)
     };
-    let words: Vec<&str> = text.rsplit(parts).filter(is_word).collect();
-    let is_pair = |two: &[&str]| matches!(two, [name, user] if words::is_user(user) && !value::is_about(name));
-    words.windows(2).take(pairs_max).any(is_pair)
+    let mut found = text.rsplit(parts).filter(is_word).peekable();
+    let mut pairs = std::iter::from_fn(|| Some((found.next()?, *found.peek()?))).take(pairs_max);
+    pairs.any(|(name, user)| words::is_user(user) && !value::is_about(name))
 }
 
 /// Finds what stands between double quotes or those of print.

@@ -317,15 +317,16 @@ fn is_configured(scan: &Scan<'_>, start: usize) -> bool {
 /// Returns whether an identifier starts its line, so that a blank may join it to a value: `hibernate.connection.password …`.
 fn is_setting(scan: &Scan<'_>, name: Range<usize>, value: usize) -> bool {
     let end = scan.run_within(value, GAP_MAX, |byte| byte > b' ');
+    if !matches!(scan.byte(end), 0 | b'\n' | b'\r') {
+        return false;
+    }
     let line = scan.piece(scan.line_start(name.start, GAP_MAX)..name.end).trim_start();
     let is_divided = line.contains(['.', '_', '-'])
         || line
             .as_bytes()
             .windows(2)
             .any(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase());
-    is_divided
-        && matches!(scan.byte(end), 0 | b'\n' | b'\r')
-        && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    is_divided && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
 /// Position behind the kind of a secret in the settings of a router: `password 0 …`.

@@ -200,46 +200,53 @@ fn looks_random(scan: &Scan<'_>, shape: &Shape, rest: Range<usize>) -> bool {
     keyed || one_word || 20 <= longest || (3 <= digits && 10 <= longest) || 6 <= digits
 }
 
-/// Marks Discord tokens, which have no prefix: three words separated by dots.
-pub(super) fn three_parts(scan: &mut Scan<'_>) {
-    for first in memchr::memchr_iter(b'.', scan.bytes) {
-        let second = first + "a1b2c3.".len();
-        if scan.byte(second) != b'.' {
-            continue;
-        }
-        let start = scan.run_back(first, 30, dash);
-        let end = scan.run_within(second + 1, 48, dash);
-        let fits = (23..=28).contains(&(first - start)) && (27..=40).contains(&(end - second - 1));
-        let middle = scan.run(first + 1, dash) == second;
-        let digits = scan.piece(start..end).bytes().filter(u8::is_ascii_digit).count();
-        if fits && middle && 4 <= digits && matches!(scan.byte(start), b'M' | b'N' | b'O') {
-            scan.add_hit(start..end);
-        }
+/// Marks tokens without a known prefix: those of Discord, three words with dots between, and those of vendors that the
+/// table does not know.
+pub(super) fn unknown(scan: &mut Scan<'_>) {
+    for mark in memchr::memchr2_iter(b'.', b'_', scan.bytes) {
+        let found = match scan.byte(mark) {
+            b'.' => three_parts(scan, mark),
+            _ => random_part(scan, mark),
+        };
+        found.into_iter().for_each(|it| scan.add_hit(it));
     }
 }
 
-/// Marks tokens of vendors that the table does not know: a short prefix, then many letters of both cases with digits.
-pub(super) fn unknown(scan: &mut Scan<'_>) {
+/// Range of three words with dots between; the first dot is at `first`.
+fn three_parts(scan: &Scan<'_>, first: usize) -> Option<Range<usize>> {
+    let second = first + "a1b2c3.".len();
+    if scan.byte(second) != b'.' {
+        return None;
+    }
+    let start = scan.run_back(first, 30, dash);
+    let end = scan.run_within(second + 1, 48, dash);
+    let fits = (23..=28).contains(&(first - start)) && (27..=40).contains(&(end - second - 1));
+    let middle = scan.run(first + 1, dash) == second;
+    let digits = scan.piece(start..end).bytes().filter(u8::is_ascii_digit).count();
+    let fits = fits && middle && 4 <= digits && matches!(scan.byte(start), b'M' | b'N' | b'O');
+    fits.then_some(start..end)
+}
+
+/// Range of a short prefix, the mark behind it, and many letters of both cases with digits.
+fn random_part(scan: &Scan<'_>, mark: usize) -> Option<Range<usize>> {
     /// Maximum length of a prefix; minimum length of what follows, which identifiers do not reach, and of each class.
     const PREFIX_MAX: usize = 16;
     const RANDOM_MIN: usize = 32;
     const CLASS_MIN: usize = 4;
-    for mark in memchr::memchr2_iter(b'_', b'-', scan.bytes) {
-        let end = scan.run_within(mark + 1, KEY_MAX, alnum);
-        if end - mark <= RANDOM_MIN || matches!(scan.byte(end), b'+' | b'/' | b'=' | b'_' | b'-') {
-            continue;
-        }
-        let start = scan.run_back(mark, PREFIX_MAX, |byte| {
-            hex(byte) || byte.is_ascii_lowercase() || byte == b'_'
-        });
-        let random = value::has_each(scan.piece(mark + 1..end), CLASS_MIN);
-        let prefix = scan.piece(start..mark);
-        let known = prefix.is_empty() || prefix.starts_with("sha") || prefix.starts_with("pk");
-        let start = scan.skip_escape(start, mark) + if scan.before(start) == b'%' { 2 } else { 0 };
-        if random && !known && scan.word_starts(start) {
-            scan.add_hit(start..end);
-        }
+    if !alnum(scan.byte(mark + RANDOM_MIN)) {
+        return None;
     }
+    let end = scan.run_within(mark + 1, KEY_MAX, alnum);
+    let goes_on = matches!(scan.byte(end), b'+' | b'/' | b'=' | b'_' | b'-');
+    if end - mark <= RANDOM_MIN || goes_on || !value::has_each(scan.piece(mark + 1..end), CLASS_MIN)
+    {
+        return None;
+    }
+    let fits = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase() || byte == b'_';
+    let start = scan.run_back(mark, PREFIX_MAX, fits);
+    let known = ["sha", "pk"].iter().any(|it| scan.from(start).starts_with(it));
+    let start = scan.skip_escape(start, mark) + if scan.before(start) == b'%' { 2 } else { 0 };
+    (start < mark && !known && scan.word_starts(start)).then_some(start..end)
 }
 
 /// Marks a token of three parts, the first two of them encoded JSON, or of five if encrypted.
