@@ -203,6 +203,14 @@ fn hostile_text_takes_linear_time() {
         "DB_PASSWORD to ",
         "1234567890.",
         "a-1234567890/",
+        "user a password ",
+        "user: a, ",
+        "x:5432:",
+        "identified ",
+        "\"AUTH\" \"a\" ",
+        "variable \"token\" {",
+        "a_A1",
+        ";pwd={",
     ] {
         let text = piece.repeat(30_000 / piece.len());
         assert!(gate().redact(&text).len() <= 4 * text.len() + 8, "{piece}");
@@ -346,6 +354,9 @@ fn pieces() -> impl Strategy<Value = String> {
         "git@h.org:x",
         "2021 2022 2023 2024",
         "user bob, ",
+        "user: bob, password: marshtulip",
+        ";Pwd={",
+        "identified by '",
         "DNI 12345678Z",
     ];
     prop::collection::vec(prop::sample::select([&pieces[..], &WEAK].concat()), 0..14)

@@ -2,6 +2,7 @@
 //! idempotent, and JSON stays JSON.
 
 mod layouts;
+mod pairs;
 mod places;
 mod told;
 mod weak;
@@ -374,7 +375,7 @@ proptest! {
                 ",", ":", "https://u:p", "@h", "sid=abcdef;", "-----BEGIN PRIVATE KEY-----", "\nMIIEpAIBAAKCAQEA0Z3VS5", "-----END ",
                 "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.x", "{\"password\":\"x\"}", "\u{15f}", "`", "curl -u a:b", "]", "<", ">",
                 "[\"a1b2c3d4\"]", "Digest a=\"b\"", "mysql -px'", "\"name\":\"token\",", "\"value\":", "letmein", "\u{200b}", "\x1b[1m", "curl -u \\\n a:b1",
-                "[\"curl\",\"-u\",\"a:b1\"]", "args:\n- -u\n- a:b1\n", "recovery codes: a1b2c3", "user bob, pass: "
+                "[\"curl\",\"-u\",\"a:b1\"]", "args:\n- -u\n- a:b1\n", "recovery codes: a1b2c3", "user bob, pass: ", "user: bob, password: marshtulip", "identified by '", ";Pwd={", "|| "
             ]), 0..7)), 1..5),
         number in prop::option::of(0_i64..1_000_000_000),
         depth in 1_usize..4,
