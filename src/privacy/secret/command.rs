@@ -3,18 +3,12 @@
 use super::scan::{Scan, is_blank};
 use super::sentence::ends_clause;
 use super::separator::behind_kind;
-use super::{value, words};
+use super::value;
+use super::words::{self, COMMAND_MAX, GIVEN};
 use regex::{Captures, Regex};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
-
-/// Maximum bytes of a command that are searched for its login.
-pub(super) const COMMAND_MAX: usize = 512;
-
-/// Words before a password or the word for it.
-pub(super) const GIVEN: [&str; 13] =
-    ["with", "using", "and", "mit", "und", "avec", "et", "con", "y", "com", "e", "met", "en"];
 
 /// Position of the secret relative to a flag.
 #[derive(Clone, Copy, Debug)]

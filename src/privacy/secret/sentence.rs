@@ -1,9 +1,9 @@
 //! Secrets in sentences of any language: a distinctive word near the word for a password, a token after a word such as
 //! `is`, and what follows on the next line.
 
-use super::command::{COMMAND_MAX, GIVEN};
 use super::scan::Scan;
-use super::{shape, value, words};
+use super::words::{self, COMMAND_MAX, GIVEN};
+use super::{shape, value};
 use std::ops::Range;
 
 /// Bytes before and after the name that are read.

@@ -5,6 +5,13 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+/// Maximum bytes of a command that are searched for its login.
+pub(super) const COMMAND_MAX: usize = 512;
+
+/// Words before a password or the word for it.
+pub(super) const GIVEN: [&str; 13] =
+    ["with", "using", "and", "mit", "und", "avec", "et", "con", "y", "com", "e", "met", "en"];
+
 type Words = LazyLock<HashSet<&'static str>>;
 
 /// Declares the lists of single words or phrases; `words.txt` says what they are.

@@ -111,7 +111,6 @@ fn plain_words_go_in_settings_and_commands() {
         "'password' => 'required|string|min:8'",
         "wget --ask-password https://h",
         "postgresql://postgres:postgres@localhost/db",
-        "AKIAIOSFODNN7EXAMPLE",
     ]);
 }
 
