@@ -43,7 +43,9 @@ fn real_claims_of_many_conversations_are_kept_apart() {
     assert!(records.len() > 80, "{}", records.len());
     let mut state = MemoryMap::new();
     let made = plan(&records, &mut state);
-    assert!(told(&made).iter().all(|it| it == "add new"), "{:?}", made.counts());
+    let others: Vec<_> = told(&made).into_iter().zip(&made.operations).collect();
+    let others: Vec<_> = others.iter().filter(|(told, _)| told != "add new").collect();
+    assert!(others.is_empty(), "{others:#?}");
     assert!(state.values().all(|memory| memory.state == MemoryState::Active));
     let effects = made.operations.iter().flat_map(|operation| &operation.effects);
     let mut moved = 0;

@@ -337,7 +337,11 @@ fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
 fn restated(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     let same = new.repeats(old) || (pair.order == Order::Later && new.retains(old));
-    (pair.is_directive() && same).then_some(Ruling::Merge(Merging::Provenance))
+    // The same choice between other alternatives is about another matter.
+    let among = [&pair.new.subject, pair.subject].map(|it| it.alternatives.len());
+    let is_apart = among.iter().all(|it| *it > 1)
+        && shared(&pair.new.subject.alternatives, &pair.subject.alternatives) < 2;
+    (pair.is_directive() && same && !is_apart).then_some(Ruling::Merge(Merging::Provenance))
 }
 
 /// The same decision with something else in one place; the rest of the claim tells what was there.

@@ -90,10 +90,11 @@ fn message(json: &Value, talk: &mut Conversation<'_>) {
     }
     for part in json["parts"].list() {
         talk.at(info.text("id"), time_of(&info["time"]));
-        let is_own = info["role"] == "user" && part["type"] == "text";
+        let is_text = info["role"] == "user" && part["type"] == "text";
+        let is_own = is_text && part["synthetic"] != true;
         if is_own && part["ignored"] == true {
             talk.notice(part.text("text"));
-        } else if is_own && part["synthetic"] != true {
+        } else if is_own {
             talk.user(part.text("text"));
         } else if info["summary"] == true && part["type"] == "text" {
             talk.summary(part.text("text"));
