@@ -27,7 +27,12 @@ pub(super) fn hit_view(hit: &SearchHit, query: &Query) -> Value {
         state => row.standing,
         tone => match hit.state {
             HitState::Conflicting | HitState::Discarded | HitState::Quarantined => "bad",
-            _ => hit.memory.as_ref().map_or("", tone),
+            HitState::Current
+            | HitState::Completed
+            | HitState::Superseded
+            | HitState::Retracted
+            | HitState::Staged
+            | HitState::Note => hit.memory.as_ref().map_or("", tone),
         },
         day => day(hit.at()),
         headline => hit.claim().map_or_else(|| words.clone(), |it| cut(it.headline())),
