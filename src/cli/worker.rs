@@ -275,7 +275,7 @@ pub(super) struct Summary {
 }
 
 json_row! {
-    /// Open jobs of the queue.
+    /// Open and dead jobs of the queue.
     #[derive(Debug)]
     struct RemainingSummary of it: &RemainingJobs {
         ready: u64 = it.ready,
@@ -284,6 +284,7 @@ json_row! {
         gathering: u64 = it.gathering,
         at_a_cap: u64 = it.capped,
         cap: Option<String> = it.cap.clone(),
+        dead: u64 = it.dead,
     }
 }
 
@@ -366,6 +367,13 @@ impl Summary {
             output::note(&format!("left in the queue: {}", counted(open, "job")));
         } else if self.well && left.gathering == 0 {
             output::note(&format!("{GREEN}nothing is left to do{GREEN:#}"));
+        }
+        if left.dead > 0 {
+            let jobs = counted(left.dead, "dead job");
+            output::note(&format!(
+                "{jobs} in the queue: `annalist jobs` shows why, `annalist jobs retry --all-dead` \
+                 tries again"
+            ));
         }
     }
 }

@@ -86,6 +86,21 @@ fn an_endpoint_that_is_away_costs_no_job_its_life() {
 }
 
 #[test]
+fn workers_started_again_and_again_while_the_endpoint_is_away_cost_no_job_its_life() {
+    let stub = Stub::new(|_| error(503, "down"));
+    let mut place = Place::with_worker(stub.url());
+    place.set("ANNALIST__LIMITS__WAIT_SECS_MAX", "1");
+    place.set("ANNALIST__QUEUE__ATTEMPTS_MAX", "1");
+    let jobs = ONE.enqueue(&place, 0..1) as i64;
+    for _ in 0..2 {
+        let output = place.run(&DRAIN);
+        assert!(output.stderr.contains("limits.wait_secs_max"), "{}", output.stderr);
+        assert_eq!(place.number("SELECT sum(attempts) FROM jobs"), 0);
+    }
+    assert_eq!(place.jobs_in("ready") + place.jobs_in("waiting"), jobs);
+}
+
+#[test]
 fn a_drain_does_not_wait_for_ever_for_an_endpoint_that_is_away() {
     let stub = Stub::new(|_| error(503, "down"));
     let mut place = Place::with_worker(stub.url());
@@ -147,7 +162,10 @@ fn a_slice_without_a_usable_answer_is_dead_until_another_model_is_asked() {
     assert_eq!(count(&summary, "/jobs/dead"), jobs);
     assert_eq!(summary["jobs"]["failures"]["malformed"][0], jobs, "{summary}");
     let asked = stub.count();
-    assert_eq!(count(&place.json(&DRAIN), "/jobs/claimed"), 0, "the same would be said again");
+    let again = place.run(&DRAIN);
+    assert_eq!(count(&again.json(), "/jobs/claimed"), 0, "the same would be said again");
+    assert_eq!((again.code, count(&again.json(), "/left/dead")), (0, jobs));
+    assert!(again.stderr.contains("annalist jobs retry --all-dead"), "{}", again.stderr);
     assert_eq!(stub.count(), asked);
     let again = place.json(&["worker", "--drain", "--json", "--model", "stub-2"]);
     assert_eq!((count(&again, "/jobs/done"), count(&again, "/jobs/dead")), (jobs, 0));

@@ -304,7 +304,7 @@ impl WorkerState {
                  attempts, and it is retried periodically"
             ));
         }
-        let charged = breaker == BreakerState::Closed;
+        let charged = breaker == BreakerState::Closed && self.breaker.has_answered();
         if charged && claimed.attempt >= self.queue.attempts_max {
             return self.fail(attempt, error);
         }

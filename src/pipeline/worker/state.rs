@@ -255,13 +255,14 @@ impl Batch {
 /// an outage.
 const UNANSWERED_MAX: u32 = 3;
 
-/// Detects an outage of the endpoint. One unanswered job may be the job's own fault; several in a row are not, and
-/// charging them an attempt would kill the queue's jobs one after another.
+/// Detects an outage of the endpoint. One unanswered job may be the job's own fault if others are answered; several in a
+/// row are not, and charging them an attempt would kill the queue's jobs one after another.
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker(Mutex<BreakerCounts>);
 
 #[derive(Debug, Default)]
 struct BreakerCounts {
+    has_answered: bool,
     unanswered: u32,
     probes: u32,
 }
@@ -278,7 +279,13 @@ pub(super) enum BreakerState {
 impl CircuitBreaker {
     /// Closes the breaker; returns true if it was open.
     pub(super) fn answered(&self) -> bool {
-        std::mem::take(&mut *self.0.lock()).unanswered >= UNANSWERED_MAX
+        let counts = BreakerCounts { has_answered: true, ..BreakerCounts::default() };
+        std::mem::replace(&mut *self.0.lock(), counts).unanswered >= UNANSWERED_MAX
+    }
+
+    /// Returns true if the endpoint ever answered this worker. Before that, an unanswered job says nothing about the job.
+    pub(super) fn has_answered(&self) -> bool {
+        self.0.lock().has_answered
     }
 
     pub(super) fn unanswered(&self) -> BreakerState {
@@ -449,6 +456,7 @@ mod tests {
     #[test]
     fn only_several_in_a_row_are_an_outage_and_one_answer_ends_it() {
         let breaker = CircuitBreaker::default();
+        assert!(!breaker.has_answered());
         assert_eq!([breaker.unanswered(), breaker.unanswered()], [BreakerState::Closed; 2]);
         assert!(!breaker.answered());
         assert_eq!([breaker.unanswered(), breaker.unanswered()], [BreakerState::Closed; 2]);
@@ -460,5 +468,6 @@ mod tests {
         assert_eq!([breaker.next_probe(), breaker.next_probe()], [Some(1), Some(2)]);
         assert!(breaker.answered());
         assert_eq!(breaker.next_probe(), None);
+        assert!(breaker.has_answered());
     }
 }

@@ -204,8 +204,8 @@ impl Store {
         .await
     }
 
-    /// Returns open jobs by state and wait, and the number of jobs that died at `since` or later; of
-    /// one batch, or of all.
+    /// Returns open jobs by state and wait, and the number of dead jobs, and of those that died at `since` or later;
+    /// of one batch, or of all.
     pub(crate) async fn left(
         &self,
         since: Timestamp,
@@ -232,10 +232,10 @@ impl Store {
                     (JobState::Done | JobState::Cut | JobState::Dead | JobState::Cancelled, _) => {}
                 }
             }
-            let sql = "SELECT count(*) FROM jobs WHERE state IN ('dead', 'cancelled')
-                AND state = 'dead' AND ?1 <= finished_at
+            let sql = "SELECT count(*), CAST(COALESCE(sum(CASE WHEN ?1 <= finished_at THEN 1 ELSE 0 END), 0)
+                AS BIGINT) FROM jobs WHERE state IN ('dead', 'cancelled') AND state = 'dead'
                 AND (?2 = 1 OR no IN (SELECT job_no FROM batch_jobs WHERE batch = ?3))";
-            left.died = db.one(sql, values![since, all, batch])?;
+            (left.dead, left.died) = db.one(sql, values![since, all, batch])?;
             Ok(left)
         })
         .await
@@ -303,7 +303,7 @@ pub(in crate::store) fn pending(db: &mut Db) -> Result<Vec<(i64, u64)>> {
     db.all(sql, &[])
 }
 
-/// Open jobs, and those that died recently.
+/// Open jobs, and the dead.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct RemainingJobs {
     pub ready: u64,
@@ -312,6 +312,8 @@ pub(crate) struct RemainingJobs {
     pub gathering: u64,
     pub capped: u64,
     pub cap: Option<String>,
+    pub dead: u64,
+    /// Of the dead, those that died recently.
     pub died: u64,
 }
 
