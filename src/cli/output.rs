@@ -181,13 +181,16 @@ pub(super) fn line(text: &str) -> Result<()> {
     unbroken(&wrapped(text, window().map(|(width, _)| width)))
 }
 
-/// Prints lines without wrapping.
+/// Prints lines without wrapping. Does nothing once the reader has closed the pipe, since most commands have more to do
+/// than to print.
 pub(super) fn unbroken(text: &str) -> Result<()> {
     if hold(text) {
         return Ok(());
     }
-    writeln!(anstream::stdout().lock(), "{}", terminal::shown(text))?;
-    Ok(())
+    match writeln!(anstream::stdout().lock(), "{}", terminal::shown(text)) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }
 
 /// Wraps the text of a column that begins after `indent` letters, on a terminal.
@@ -276,7 +279,8 @@ fn show_in_pager(text: &str) -> io::Result<bool> {
     Ok(child.wait()?.success())
 }
 
-/// Prints bytes unchanged; on a terminal, control characters are made visible.
+/// Prints bytes unchanged; on a terminal, control characters are made visible. Fails once the reader has closed the pipe,
+/// which ends the command.
 pub(super) fn bytes(bytes: &[u8]) -> Result<()> {
     let text = String::from_utf8_lossy(bytes);
     if hold(text.strip_suffix('\n').unwrap_or(&text)) { Ok(()) } else { unpaged(bytes) }

@@ -9,6 +9,7 @@ use crate::domain::Timestamp;
 use crate::server::token_digest;
 use crate::store::{OpenMode, Token, TokenRight};
 use clap::Subcommand;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -130,10 +131,17 @@ pub(super) async fn run(command: Command, file: Option<&Path>) -> Result<()> {
                     token.name
                 )));
             }
-            if json {
-                output::json(&TokenRow { token: Some(secret), ..TokenRow::of(&token) })?;
+            let text = if json {
+                let row = TokenRow { token: Some(secret), ..TokenRow::of(&token) };
+                serde_json::to_string_pretty(&row).map_err(io::Error::from)?
             } else {
-                output::line(&secret)?;
+                secret
+            };
+            if output::bytes(format!("{text}\n").as_bytes()).is_err() {
+                store.revoke_token(token.name, now).await?;
+                return Err(Failure::failed("the token could not be printed and was revoked"));
+            }
+            if !json {
                 output::note("the token is not shown again");
             }
         }

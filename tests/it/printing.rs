@@ -154,6 +154,33 @@ fn reader_that_goes_away_is_no_error() {
 }
 
 #[test]
+fn work_goes_on_when_the_reader_goes_away() {
+    let unread = |place: &Place, args: &[&str]| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = place.command(args);
+        command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::null()).status().unwrap()
+    };
+    let place = Place::with_examples();
+    assert!(unread(&place, &["init", "--claude-code", "--yes"]).success());
+    let is_set_up = place.run(&["init", "--claude-code", "--yes"]).stdout;
+    assert!(is_set_up.contains("already set up"), "{is_set_up}");
+    place.run(&["memory", "init"]);
+    let reflect = ["memory", "reflect", "--write", "--namespace", "home/dev/ledger"];
+    assert!(unread(&place, &reflect).success());
+    let sessions = std::fs::read_dir(place.path(".claude/memory/sessions")).unwrap();
+    let mut names = sessions.map(|it| it.unwrap().file_name().into_string().unwrap());
+    assert!(names.any(|name| name.ends_with("-retro.md")));
+    // A token that nobody saw is of no use.
+    let token = ["token", "new", "laptop", "--namespace", "roofs", "--can", "read"];
+    for args in [&token[..], &[&token[..], &["--json"]].concat()] {
+        assert_eq!(unread(&place, args).code(), Some(1));
+        let tokens = place.json(&["token", "list", "--json"]);
+        assert!(tokens.as_array().unwrap().iter().all(|it| it["valid"] == false), "{tokens}");
+    }
+}
+
+#[test]
 fn filters_of_records_choose() {
     let place = replayed(8);
     let count = |args: &[&str]| {
