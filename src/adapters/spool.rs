@@ -41,6 +41,13 @@ pub(crate) struct SpooledHandOver {
     pub problem: Option<String>,
 }
 
+impl SpooledHandOver {
+    /// Returns the project or the transcript, if it is gone.
+    pub(crate) fn gone(&self) -> Option<&Path> {
+        [&*self.project, &*self.transcript].into_iter().find(|path| !path.exists())
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Spool {
     path: PathBuf,

@@ -9,7 +9,7 @@ use crate::adapters::client_files;
 use crate::adapters::clock;
 use crate::adapters::hook_folder::GrowingFile;
 use crate::adapters::spool::{Spool, SpooledHandOver};
-use crate::agents::{AnswerEnd, TAIL_BYTES, quoted};
+use crate::agents::{AnswerEnd, TAIL_BYTES};
 use crate::config::ENV_PREFIX;
 use crate::domain::Digest;
 use crate::pipeline::{EnqueueOptions, IntakeSource};
@@ -122,24 +122,6 @@ pub(super) fn give_up(gone: &[SpooledHandOver]) {
     if let Some(spool) = spool() {
         gone.iter().for_each(|it| drop(spool.done(it)));
     }
-}
-
-/// Returns the command that enqueues the transcript in its project, or that drops the hand-over if one of them is gone.
-pub(super) fn remedy(hand_over: &SpooledHandOver) -> String {
-    let SpooledHandOver { transcript, project, config, problem, .. } = hand_over;
-    let shell = |path: &Path| quoted(&path.to_string_lossy());
-    let file = spool().map(|spool| spool.file(hand_over)).unwrap_or_default();
-    if let Some(gone) = [project, transcript].into_iter().find(|path| !path.exists()) {
-        return format!("`rm {}` to drop it: {} is gone", shell(&file), gone.display());
-    }
-    // The problem of a file, not of the store or the settings.
-    let name = transcript.display().to_string();
-    let is_of_file = problem.as_ref().is_some_and(|it| it.starts_with(&name));
-    let drop = format!(", or `rm {}` to drop it", shell(&file));
-    let drop = if is_of_file { drop } else { String::new() };
-    let config = config.iter().map(|path| format!(" --config {}", shell(path)));
-    let config: String = config.collect();
-    format!("`cd {} && annalist{config} enqueue {}`{drop}", shell(project), shell(transcript))
 }
 
 /// Removes hand-overs of this project that the user enqueued with `paths`.

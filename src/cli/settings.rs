@@ -125,6 +125,13 @@ fn store_folder(root: Option<PathBuf>, folders: &[PathBuf]) -> PathBuf {
     project.or_else(data_folder).unwrap_or_else(|| FOLDER.into())
 }
 
+/// Default store of commands that run in `folder`.
+pub(super) fn store_of(folder: &Path) -> PathBuf {
+    let folders = project_folders_of(folder);
+    let root = folders.iter().find(|folder| file_in(folder).is_some()).cloned();
+    store_folder(root, &folders).join(STORE)
+}
+
 /// The same folder in the main working tree, if `folder` is in another one of the repository, which may be removed.
 fn in_main_tree(folder: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
     let tree = folders.last()?.canonicalize().ok()?;
@@ -137,11 +144,14 @@ fn in_main_tree(folder: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
 /// Returns the current folder and its parents, up to the repository root. Without a repository, stops at a change of
 /// owner and at the user's home.
 pub(super) fn project_folders() -> Vec<PathBuf> {
-    let Ok(here) = std::env::current_dir() else { return vec![PathBuf::new()] };
+    std::env::current_dir().map_or_else(|_| vec![PathBuf::new()], |here| project_folders_of(&here))
+}
+
+fn project_folders_of(here: &Path) -> Vec<PathBuf> {
     let all: Vec<PathBuf> = here.ancestors().map(Path::to_owned).collect();
     let repository = all.iter().position(|folder| is_repository(folder));
     let depth = repository.unwrap_or_else(|| {
-        let (home, owner) = (home(), owner(&here));
+        let (home, owner) = (home(), owner(here));
         let is_project = |it: &&PathBuf| Some(*it) != home.as_ref() && self::owner(it) == owner;
         all.iter().skip(1).take_while(is_project).count()
     });

@@ -11,19 +11,25 @@ use super::output::{
 use super::{hand_over, settings};
 use crate::adapters::clock;
 use crate::adapters::files;
+use crate::adapters::repository::project_of;
 use crate::adapters::spool::SpooledHandOver;
 use crate::adapters::walk::{Candidate, walk};
-use crate::agents::{CLIENTS, Deletion, SETTINGS};
+use crate::agents::{CLIENTS, Deletion, SETTINGS, quoted};
+use crate::config::Config;
 use crate::domain::{
     ClaimKind, Coverage, Finding, Format, Purpose, RunId, Session, SessionId, Timestamp,
 };
-use crate::privacy::Redacted;
-use crate::store::{ABANDONED, BillLine, FailedRun, QueueStats, SessionStatus, Status};
+use crate::pipeline::{namespace_of_folder, spooled_line};
+use crate::privacy::{Gate, Redacted};
+use crate::store::{ABANDONED, BillLine, FailedRun, QueueStats, SessionStatus, Status, Store};
+use crate::text::lenient_json::beginning;
 use queue::{LINE_LETTERS, QueueReport};
 pub(super) use queue::{dead, in_line};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -62,7 +68,8 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
              `annalist forget`, replay, sync or consolidation",
         );
     }
-    let unread = UnreadReport::of(status.sessions.iter().map(|it| &it.session), clock::now());
+    let known = KnownTranscripts::of(&store, &config, &status.sessions).await?;
+    let unread = UnreadReport::of(&known, clock::now());
     if args.json {
         output::json(&StatusReport {
             sessions: status.sessions.iter().map(SessionRow::of).collect(),
@@ -168,17 +175,15 @@ fn print_spooled(spooled: &[SpooledHandOver]) -> Result<()> {
     // Those of this project come first.
     let Some(oldest) = spooled.first() else { return Ok(()) };
     let count = counted(spooled.len() as u64, "transcript");
-    let problem = |it: &SpooledHandOver| {
-        shorten(it.problem.as_deref().unwrap_or("not enqueued yet"), LINE_LETTERS)
-    };
+    let Some(spool) = hand_over::spool() else { return Ok(()) };
+    let line = |it: &SpooledHandOver| spooled_line(&spool, it);
     output::line(&format!(
-        "{RED}spooled{RED:#} {count} from hooks since {}: {}; retried automatically, or run {}",
+        "{RED}spooled{RED:#} {count} from hooks since {}, retried automatically: {}",
         oldest.at,
-        problem(oldest),
-        hand_over::remedy(oldest)
+        line(oldest)
     ))?;
     for it in spooled.iter().take(SPOOLED_MAX).skip(1) {
-        output::line(&format!("  and {}; run {}", problem(it), hand_over::remedy(it)))?;
+        output::line(&format!("  and {}", line(it)))?;
     }
     match spooled.len().saturating_sub(SPOOLED_MAX) {
         0 => Ok(()),
@@ -356,10 +361,79 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<()> {
 const DAYS: u32 = 3;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
+/// Transcripts that need no reading into this store.
+struct KnownTranscripts {
+    /// File of this store; `None` on a server.
+    store: Option<PathBuf>,
+    paths: HashSet<PathBuf>,
+    names: HashSet<String>,
+    namespaces: Vec<String>,
+    forgotten: HashSet<SessionId>,
+    gate: Gate,
+}
+
+impl KnownTranscripts {
+    async fn of(store: &Store, config: &Config, sessions: &[SessionStatus]) -> Result<Self> {
+        let (mut paths, mut names) = (HashSet::new(), HashSet::new());
+        for SessionStatus { session, .. } in sessions {
+            paths.insert(real(Path::new(&session.path)));
+            names.insert(session.native_id.as_str().to_owned());
+        }
+        let mut namespaces = store.namespaces().await?;
+        namespaces.extend(config.namespace.clone());
+        Ok(KnownTranscripts {
+            store: config.store_url.strip_prefix("sqlite:").map(|path| real(Path::new(path))),
+            paths,
+            names,
+            namespaces,
+            forgotten: store.forgotten_sessions().await?.into_iter().collect(),
+            gate: Gate::new(&config.pii),
+        })
+    }
+
+    fn is_read(&self, transcript: &Path) -> bool {
+        self.names.contains(name_of(transcript)) || self.paths.contains(&real(transcript))
+    }
+
+    fn is_forgotten(&self, transcript: &Path, folder: Option<&Path>) -> bool {
+        if self.forgotten.is_empty() {
+            return false;
+        }
+        let name = name_of(transcript);
+        let own = folder.map(|it| namespace_of_folder(&it.display().to_string(), &self.gate));
+        self.namespaces.iter().chain(&own).any(|namespace| {
+            let id = |format: &Format| Session::id_of(namespace, *format, name);
+            Format::ALL.iter().any(|format| self.forgotten.contains(&id(format)))
+        })
+    }
+
+    /// True if `folder` is of a project with another store.
+    fn is_elsewhere(&self, folder: &Path) -> bool {
+        let own = settings::store_of(folder);
+        own.exists() && Some(real(&own)) != self.store
+    }
+}
+
+/// Name of a conversation, by the file of its transcript.
+fn name_of(transcript: &Path) -> &str {
+    transcript.file_stem().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// Folder in which a conversation began, as its transcript or its client's folder names it.
+fn working_folder(transcript: &Path) -> Option<PathBuf> {
+    /// Maximum size of the lines before the first one with the folder.
+    const HEAD_BYTES_MAX: u64 = 256 * 1024;
+    let mut head = Vec::new();
+    File::open(transcript).ok()?.take(HEAD_BYTES_MAX).read_to_end(&mut head).ok()?;
+    let head = String::from_utf8_lossy(&head);
+    let named = head.lines().find_map(|line| Some(beginning(line)["cwd"].as_str()?.into()));
+    named.or_else(|| project_of(transcript))
+}
+
 /// Transcripts of clients that delete them.
 #[derive(Debug, Default, JsonSchema, Serialize)]
 struct UnreadReport {
-    /// Transcripts that were never read.
+    /// Transcripts that were never read, without those of projects with another store.
     transcripts: u64,
     /// Of these, those that their client will delete soon.
     deleted_soon: u64,
@@ -370,21 +444,12 @@ struct UnreadReport {
 }
 
 impl UnreadReport {
-    fn of<'s>(sessions: impl Iterator<Item = &'s Session>, now: Timestamp) -> UnreadReport {
-        let (mut paths, mut names) = (HashSet::new(), HashSet::new());
-        for session in sessions {
-            paths.insert(real(Path::new(&session.path)));
-            names.insert(session.native_id.as_str());
-        }
+    fn of(known: &KnownTranscripts, now: Timestamp) -> UnreadReport {
         let mut report = UnreadReport { within_days: DAYS, ..UnreadReport::default() };
-        let is_read = |path: &Path| {
-            let name = path.file_stem().and_then(|name| name.to_str());
-            name.is_some_and(|name| names.contains(name)) || paths.contains(&real(path))
-        };
         for client in CLIENTS {
             let Some(deletion) = client.deletion else { continue };
             if let Ok(folder) = folder_of_user(client) {
-                report.look(&folder, deletion, now, is_read);
+                report.look(&folder, deletion, now, known);
             }
         }
         report
@@ -395,7 +460,7 @@ impl UnreadReport {
         client: &Path,
         deletion: &Deletion,
         now: Timestamp,
-        is_read: impl Fn(&Path) -> bool,
+        known: &KnownTranscripts,
     ) {
         let folder = client.join(deletion.folder);
         if !folder.is_dir() {
@@ -409,13 +474,24 @@ impl UnreadReport {
             deleted.is_some_and(|deleted| deleted <= end)
         };
         let (found, _) = walk(std::slice::from_ref(&folder));
-        let unread = found.iter().filter(|it| (deletion.is_transcript)(&it.path));
-        let unread: Vec<_> = unread.filter(|it| !is_read(&it.path)).collect();
-        if !unread.is_empty() {
-            self.transcripts += unread.len() as u64;
-            self.deleted_soon += unread.iter().filter(|it| is_deleted_soon(it)).count() as u64;
-            self.folders.push(folder);
+        let found = found.iter().filter(|it| (deletion.is_transcript)(&it.path));
+        let (mut folders, mut has_others) = (BTreeSet::new(), false);
+        for file in found.filter(|it| !known.is_read(&it.path)) {
+            let works_in = working_folder(&file.path);
+            if works_in.as_deref().is_some_and(|it| known.is_elsewhere(it)) {
+                has_others = true;
+            } else if !known.is_forgotten(&file.path, works_in.as_deref()) {
+                self.transcripts += 1;
+                self.deleted_soon += u64::from(is_deleted_soon(file));
+                // The client has a folder for each project.
+                let project = file.path.strip_prefix(&folder).ok().and_then(|it| it.iter().next());
+                folders.extend(project.map(|name| folder.join(name)));
+            }
         }
+        if !has_others && !folders.is_empty() {
+            folders = BTreeSet::from([folder]);
+        }
+        self.folders.extend(folders);
     }
 
     fn print(&self) -> Result<()> {
@@ -427,7 +503,8 @@ impl UnreadReport {
             0 => String::new(),
             soon => format!(", {} of them will be deleted within {DAYS} days", output::count(soon)),
         };
-        let folders: Vec<String> = self.folders.iter().map(|it| it.display().to_string()).collect();
+        let folders = self.folders.iter().map(|it| quoted(&it.to_string_lossy()));
+        let folders: Vec<String> = folders.collect();
         output::line(&format!(
             "{YELLOW}unread{YELLOW:#} {unread}{soon}: `annalist enqueue {}` reads them",
             folders.join(" ")

@@ -55,7 +55,7 @@ pub(crate) use lookup::{
 pub use model_client::Model;
 pub(crate) use namespace::{Namespaces, namespace_of_folder};
 pub(crate) use noting::{AgentNote, stage_note};
-pub(crate) use obstacles::{Obstacle, obstacles};
+pub(crate) use obstacles::{Obstacle, obstacles, spooled_line};
 pub(crate) use origin::{Certainty, Origin, OriginRequest, RelatedRecord, WorkingSession};
 pub(crate) use preamble::dialog_of;
 pub(crate) use replay::{Options, Plan, Replay};

@@ -119,6 +119,13 @@ impl Store {
         self.exists("looking for what was forgotten", sql, &[]).await
     }
 
+    /// Returns the sessions that were forgotten and have not come back.
+    pub(crate) async fn forgotten_sessions(&self) -> StoreResult<Vec<SessionId>> {
+        let sql = "SELECT session FROM forgotten f
+            WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = f.session)";
+        self.all("looking for what was forgotten", sql, &[]).await
+    }
+
     /// Returns those id prefixes whose object was forgotten and has not come back.
     pub(crate) async fn forgotten(
         &self,

@@ -375,3 +375,29 @@ fn status_says_what_was_never_read_and_what_will_be_deleted_soon() {
     enqueue(&place, "home/.claude/projects");
     assert_eq!(count(&unread(&place), "/transcripts"), 1);
 }
+
+#[test]
+fn status_calls_unread_only_what_this_store_would_read() {
+    let place = offline();
+    let transcript = |name: &str, folder: &str| {
+        let text = with_tool(name, &[]).replace("/home/dev/roofs", folder);
+        let folder = folder.replace('/', "-");
+        place.write(&format!("home/.claude/projects/{folder}/{name}.jsonl"), text)
+    };
+    let [other, own] = ["home/other", "here"].map(|it| place.path(it).display().to_string());
+    place.write("home/other/.annalist/annalist.db", "");
+    transcript("theirs", &other);
+    let unread = |place: &Place| place.run(&["status", "--json"]).json()["unread"].clone();
+    place.write("s.jsonl", with_tool("s", &[]));
+    enqueue(&place, "s.jsonl");
+    assert_eq!(count(&unread(&place), "/transcripts"), 0, "of a project with its own store");
+    let ours = transcript("ours", &own).display().to_string();
+    let report = unread(&place);
+    assert_eq!(count(&report, "/transcripts"), 1, "{report}");
+    let folder = report["folders"][0].as_str().unwrap();
+    assert!(ours.starts_with(folder) && !folder.ends_with("projects"), "{report}");
+    place.json(&["enqueue", folder, "--json"]);
+    assert_eq!(count(&unread(&place), "/transcripts"), 0);
+    assert_eq!(place.run(&["forget", "--session", "ours", "--yes"]).code, 0);
+    assert_eq!(count(&unread(&place), "/transcripts"), 0, "forgotten");
+}

@@ -7,7 +7,7 @@ use super::views::{cut, with_places};
 use crate::adapters::clock;
 use crate::agents::quoted;
 use crate::domain::{Claim, ClaimKind, JobState, Timestamp};
-use crate::pipeline::{DayHits, Obstacle, SearchHit, obstacles, search_days};
+use crate::pipeline::{DayHits, Obstacle, SearchHit, obstacles, search_days, spooled_line};
 use crate::search::Query;
 use crate::server::state::ServerState;
 use crate::store::{FailedRun, JobSelection, QueueStats, Spent, Store};
@@ -107,15 +107,14 @@ async fn needs(state: &ServerState, depth: &QueueStats, failed: usize) -> Result
         let link = "each with the command that tries it again";
         needs.push(context! { line, link, page => "#failed" });
     }
-    let spooled =
-        state.spool.as_ref().map(|it| it.left_behind((state.project.clock)())).unwrap_or_default();
-    if let Some(oldest) = spooled.first() {
-        let transcripts = counted(spooled.len() as u64, "transcript");
-        let problem = cut(oldest.problem.as_deref().unwrap_or("not enqueued yet"));
-        let command = quoted(&oldest.transcript.to_string_lossy());
-        let line = format!("{transcripts} from hooks since {}", oldest.at);
-        let line = format!("{line}: {problem}: `annalist enqueue {command}`");
-        needs.push(context! { line });
+    if let Some(spool) = &state.spool {
+        let spooled = spool.left_behind((state.project.clock)());
+        if let Some(oldest) = spooled.first() {
+            let transcripts = counted(spooled.len() as u64, "transcript");
+            let line = spooled_line(spool, oldest);
+            let line = format!("{transcripts} from hooks since {}: {line}", oldest.at);
+            needs.push(context! { line });
+        }
     }
     for Obstacle { line, dead } in obstacles(depth) {
         let detail = dead.and_then(|it| it.detail.as_deref()).map(cut);
