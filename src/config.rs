@@ -1,6 +1,7 @@
 //! Settings: defaults from the shipped `config.toml`, overridden by a file and the environment,
 //! then checked. This module reads neither files nor the environment.
 
+use crate::adapters::repository::below_home;
 use crate::conversation_memory::{self, MemoryError, MemoryType};
 use crate::dialog_summary;
 use crate::domain::{OutputMode, Tokens};
@@ -10,6 +11,7 @@ use crate::slicing;
 use crate::text::phrase::commas;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
+use std::path::Path;
 use std::time::Duration;
 use toml::{Table, Value};
 
@@ -403,13 +405,15 @@ fn namespace<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::E
     name.map_err(|what| D::Error::custom(format!("namespace: {what}")))
 }
 
-/// Parses the name of a namespace. Only `annalist replay` takes `.`.
+/// Parses the name of a namespace. The shell replaces the `~` of one in the user's home by the path of the home.
 pub(crate) fn namespace_name(text: &str) -> Result<String, &'static str> {
     let name = text.trim();
     let is_one = !["", "."].contains(&name) && !name.chars().any(char::is_control);
-    let expected = "expected a name on one line, such as `github.com/owner/app`; only `annalist \
-                    replay` takes `.` for the current folder's";
-    is_one.then(|| name.to_owned()).ok_or(expected)
+    let below_home = || below_home(Path::new(name))?.to_str().map(str::to_owned);
+    is_one.then(|| below_home().unwrap_or_else(|| name.to_owned())).ok_or(
+        "expected a name on one line, such as `github.com/owner/app`; `annalist namespace list` \
+         lists those that there are",
+    )
 }
 
 fn nonzero<'de, D, T>(value: D) -> Result<Option<T>, D::Error>

@@ -39,6 +39,12 @@ pub(crate) fn home() -> Option<PathBuf> {
     std::env::home_dir().filter(|home| home.is_absolute() && home.parent().is_some())
 }
 
+/// Path of a file in the user's home, with `~` for the home.
+pub(crate) fn below_home(path: &Path) -> Option<PathBuf> {
+    let below = path.strip_prefix(home()?).ok()?;
+    Some(Path::new("~").components().chain(below.components()).collect())
+}
+
 /// Returns the folder of an existing file.
 pub(crate) fn folder_of(file: &Path) -> Option<PathBuf> {
     Some(file.canonicalize().ok()?.parent()?.to_owned())

@@ -2,8 +2,10 @@
 
 use super::output::{self, Failure, Result, commas, short};
 use crate::adapters::clock;
-use crate::config::namespace_name;
+use crate::config::{Config, namespace_name};
 use crate::domain::{Session, Timestamp};
+use crate::pipeline::{Namespaces, namespace_of_folder};
+use crate::privacy::Gate;
 use crate::store::{IdPrefix, PrefixLookup, Store};
 use clap::builder::{PossibleValuesParser, StringValueParser, TypedValueParser};
 use jiff::Span;
@@ -11,6 +13,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use std::io::{self, IsTerminal};
 use std::ops::Range;
+use std::path::Path;
 
 /// Maximum number of known namespaces named for an unknown one.
 const NEAREST_MAX: usize = 3;
@@ -103,9 +106,35 @@ pub(super) async fn unknown(store: &Store, named: Option<&str>) -> Result<Option
     Ok(Some(unknown_namespace(store, name).await?.line))
 }
 
-/// Parses a namespace, or `.` for that of the current folder.
+/// Parses a namespace, or `.` for that of the current folder, which [`named_or_here`] replaces.
 pub(super) fn namespace_or_here(text: &str) -> Result<String, &'static str> {
     if text == "." { Ok(text.to_owned()) } else { namespace_name(text) }
+}
+
+/// Returns the namespace that a person named; `.` is that of the current folder.
+pub(super) async fn named_or_here(
+    named: Option<&str>,
+    store: Option<&Store>,
+    config: &Config,
+) -> Result<Option<String>> {
+    match named {
+        Some(".") => namespace_of(&std::env::current_dir()?, store, config).await.map(Some),
+        named => Ok(named.map(str::to_owned)),
+    }
+}
+
+/// Returns the namespace of the settings or of `folder`.
+pub(super) async fn namespace_of(
+    folder: &Path,
+    store: Option<&Store>,
+    config: &Config,
+) -> Result<String> {
+    if let Some(named) = &config.namespace {
+        return Ok(named.clone());
+    }
+    let (folder, gate) = (folder.display().to_string(), Gate::new(&config.pii));
+    let Some(store) = store else { return Ok(namespace_of_folder(&folder, &gate)) };
+    Ok(Namespaces { store, gate: &gate }.of_folder(&folder).await?)
 }
 
 /// Asks for confirmation; fails with `refusal` if stdin is not a terminal.

@@ -1,11 +1,12 @@
 //! `annalist enqueue`: adds transcripts to the queue for workers. Calls no model.
 
+use super::arguments::{named_or_here, namespace_or_here};
 use super::namespace::warn_of_twin;
 use super::output::{self, DIM, Failure, RED, Result, counted};
 use super::session_input::read_stdin;
 use super::settings;
 use crate::adapters::clock;
-use crate::config::{Config, namespace_name};
+use crate::config::Config;
 use crate::domain::{Format, Timestamp};
 use crate::pipeline::{
     EnqueueOptions, Enqueuer, Gather, IntakeReport, IntakeSource, SessionIntake,
@@ -37,8 +38,8 @@ pub(super) struct Args {
     /// Name of the conversation, instead of the one in the transcript
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     session: Option<String>,
-    /// Namespace of the conversation, instead of that of the folder the agent worked in
-    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
+    /// Namespace of the conversation, instead of that of the folder the agent worked in; `.` for the current folder's
+    #[arg(long, value_name = "NAME", value_parser = namespace_or_here)]
     namespace: Option<String>,
     /// Priority within the namespace, highest first
     #[arg(long, value_name = "N", allow_negative_numbers = true,
@@ -73,11 +74,11 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let store = settings::open_store(&config, OpenMode::Create)?;
     let model = args.model.as_deref().unwrap_or(&config.model.model);
     let enqueuer = enqueuer_of(&config, store.clone(), model);
-    let named = args.namespace.as_deref().or(config.namespace.as_deref());
-    warn_of_twin(&store, named).await?;
+    let namespace = named_or_here(args.namespace.as_deref(), Some(&store), &config).await?;
+    warn_of_twin(&store, namespace.as_deref().or(config.namespace.as_deref())).await?;
     let how = EnqueueOptions {
         session: args.session.clone(),
-        namespace: args.namespace.clone(),
+        namespace,
         priority: args.priority,
         flush: args.flush,
         format: args.format,

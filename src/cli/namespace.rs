@@ -73,6 +73,11 @@ pub(super) async fn run(command: &Command, file: Option<&Path>) -> Result<()> {
         Command::Move { old, new, yes, json } => {
             let gate = Gate::new(&config.pii);
             let new = gate.redact(new).as_str().to_owned();
+            // A name as the shell expands it was possible once.
+            let old = &match store.has_namespace(old).await? {
+                true => old.clone(),
+                false => namespace_name(old).map_err(Failure::usage)?,
+            };
             let merged = rename(&store, old, &new, *yes).await?;
             if *json {
                 output::json(&MovedNamespace { from: old, to: &new })?;

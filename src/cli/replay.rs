@@ -1,6 +1,6 @@
 //! `annalist replay`: extracts transcripts in this process.
 
-use super::arguments::{date, limit, namespace_or_here};
+use super::arguments::{date, limit, named_or_here, namespace_or_here};
 use super::model_args::{self, ModelArgs};
 use super::namespace::warn_of_twin;
 use super::output::{
@@ -12,8 +12,7 @@ use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{Format, Timestamp};
-use crate::pipeline::{End, Namespaces, Options, Plan, Replay, Tally, Totals, namespace_of_folder};
-use crate::privacy::Gate;
+use crate::pipeline::{End, Options, Plan, Replay, Tally, Totals};
 use crate::store::OpenMode;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -75,11 +74,9 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, file: Option<&Path>) -> Result<()> {
     let mut config = settings::load(file)?;
     args.model.override_settings(&mut config);
-    if let Some(namespace) = &args.namespace {
-        config.namespace = Some(match namespace.as_str() {
-            "." => namespace_here(&config).await?,
-            named => named.to_owned(),
-        });
+    if let Some(named) = args.namespace.as_deref() {
+        let store = settings::known_store(&config)?;
+        config.namespace = named_or_here(Some(named), store.as_ref(), &config).await?;
     }
     let options = Options {
         paths: args.paths.iter().filter(|it| !is_vault(it)).cloned().collect(),
@@ -153,15 +150,6 @@ pub(super) async fn run(args: Args, file: Option<&Path>) -> Result<()> {
 
 fn is_vault(path: &Path) -> bool {
     path.as_os_str() == "vault"
-}
-
-async fn namespace_here(config: &Config) -> Result<String> {
-    let (folder, gate) = (std::env::current_dir()?.display().to_string(), Gate::new(&config.pii));
-    let Some(store) = settings::known_store(config)? else {
-        return Ok(namespace_of_folder(&folder, &gate));
-    };
-    let namespaces = Namespaces { store: &store, gate: &gate };
-    Ok(namespaces.of_folder(&folder).await?)
 }
 
 async fn replay(config: Config, args: &Args, options: Options, tally: Arc<Tally>) -> Result<End> {

@@ -2,7 +2,8 @@
 //! `week`: open items, and recent records by project.
 
 use super::arguments::{
-    date, date_end, limit, named, namespace_or_here, note_unknown, session_of, unknown,
+    date, date_end, limit, named, namespace_of, namespace_or_here, note_unknown, session_of,
+    unknown,
 };
 use super::memory::folder::{DirArgs, left_out, project_directory};
 use super::model_args::embedder;
@@ -132,7 +133,7 @@ impl Scope {
         }
         let what = "this folder is of no known project";
         if self.namespace.is_some() {
-            let own = namespaces.of_folder(&root.display().to_string()).await?;
+            let own = namespace_of(&root, Some(store), config).await?;
             return Ok(Searched { namespace: Some(own), unknown: Some(what.to_owned()) });
         }
         let unknown = Some(format!("all namespaces are searched, since {what}"));

@@ -1,10 +1,9 @@
 //! `annalist token`: manages tokens of other machines and agents for `annalist serve`.
 
-use super::arguments::{date, named, note_unknown};
+use super::arguments::{date, named, named_or_here, namespace_or_here, note_unknown};
 use super::output::{self, Failure, Result, Row, json_row, time};
 use super::settings;
 use crate::adapters::{clock, process};
-use crate::config::namespace_name;
 use crate::domain::Timestamp;
 use crate::server::token_digest;
 use crate::store::{OpenMode, Token, TokenRight};
@@ -33,8 +32,8 @@ pub(super) enum Command {
         /// Name of the machine or agent: letters, digits, `-`, `_` and `.`
         #[arg(value_parser = name)]
         name: String,
-        /// Namespace that the token can access
-        #[arg(long, value_name = "NAME", value_parser = namespace_name)]
+        /// Namespace that the token can access; `.` for the current folder's
+        #[arg(long, value_name = "NAME", value_parser = namespace_or_here)]
         namespace: String,
         /// Rights of the token, separated by commas
         #[arg(long, value_name = "RIGHTS", required = true, value_delimiter = ',',
@@ -112,6 +111,8 @@ pub(super) async fn run(command: Command, file: Option<&Path>) -> Result<()> {
             }
             can.sort();
             can.dedup();
+            let named = named_or_here(Some(&namespace), Some(&store), &config).await?;
+            let namespace = named.unwrap_or(namespace);
             note_unknown(&store, Some(&namespace)).await?;
             let secret = process::secret().map_err(Failure::failed)?;
             let token = Token {

@@ -3,7 +3,7 @@
 
 use crate::adapters::memory_files::MemoryFolder;
 use crate::adapters::process;
-use crate::adapters::repository::{Repository, home};
+use crate::adapters::repository::{Repository, below_home};
 use crate::domain::Session;
 use crate::privacy::{Gate, Redacted};
 use crate::store::{Store, StoreResult};
@@ -28,12 +28,7 @@ pub(crate) fn namespace_of_folder(folder: &str, gate: &Gate) -> String {
 
 /// Path with `~` for the user's home and no slash at either end, so that tools can append it to a path of their own.
 fn shown(path: &Path) -> String {
-    let home = home();
-    let below = home.and_then(|home| path.strip_prefix(home).ok());
-    let name = below.map_or_else(
-        || path.components().collect::<PathBuf>(),
-        |below| Path::new("~").components().chain(below.components()).collect(),
-    );
+    let name = below_home(path).unwrap_or_else(|| path.components().collect());
     let name = name.display().to_string().trim_start_matches('/').to_owned();
     if name.is_empty() { NAMESPACE_DEFAULT.to_owned() } else { name }
 }

@@ -413,16 +413,12 @@ fn a_conversation_whose_file_gets_a_name_or_is_copied_is_still_one() {
 }
 
 #[test]
-fn a_dot_is_the_current_folder_for_replay_and_searches_and_never_a_name() {
+fn a_dot_is_the_current_folder_where_one_is_read_or_written_and_never_a_name() {
     let mut place = with_queue();
     let file = talk(&place, "a", Path::new("/nowhere/app"));
     for args in [
-        &["enqueue", &file][..],
-        &["records"],
-        &["records", "export"],
-        &["week"],
+        &["week"][..],
         &["jobs"],
-        &["token", "new", "laptop", "--can", "read"],
         &["memory", "list"],
         &["memory", "sync"],
         &["memory", "review"],
@@ -431,9 +427,36 @@ fn a_dot_is_the_current_folder_for_replay_and_searches_and_never_a_name() {
         &["forget"],
     ] {
         let args = [args, &["--namespace", "."]].concat();
-        place.run(&args).refused(2, &["`annalist replay` takes `.`"]);
+        place.run(&args).refused(2, &["expected a name on one line"]);
     }
     assert_eq!(place.run(&["replay", &file, "--namespace", ".", "--dry-run"]).code, 0);
+    enqueue(&place, &[&file, "--namespace", "."]);
+    place.run(&["token", "new", "laptop", "--namespace", ".", "--can", "read"]);
+    let tokens = place.json(&["token", "list", "--json"]);
+    let here = tokens[0]["namespace"].as_str().unwrap().to_owned();
+    assert_eq!(names(&place), vec![(here.clone(), 1)]);
+    for command in [&["records"][..], &["records", "export"], &["records", "cards"]] {
+        let told = place.run(&[command, &["--namespace", "."]].concat()).stderr;
+        assert!(!told.contains("no namespace"), "{command:?}: {told}");
+    }
+    place.set("ANNALIST__NAMESPACE", "named");
+    let again = talk(&place, "b", Path::new("/nowhere/app"));
+    enqueue(&place, &[&again, "--namespace", "."]);
+    assert_eq!(names(&place), vec![("named".to_owned(), 1), (here, 1)]);
     place.set("ANNALIST__NAMESPACE", ".");
-    place.run(&["enqueue", &file]).refused(2, &["`annalist replay` takes `.`"]);
+    place.run(&["enqueue", &file]).refused(2, &["expected a name on one line"]);
+}
+
+#[test]
+fn a_namespace_in_the_home_may_be_typed_as_the_shell_expands_it() {
+    let place = with_queue();
+    let home = place.path("home").display().to_string();
+    let file = talk(&place, "a", Path::new("/nowhere/app"));
+    enqueue(&place, &[&file, "--namespace", &format!("{home}/proj/roofs/")]);
+    assert_eq!(names(&place), vec![("~/proj/roofs".to_owned(), 1)]);
+    let typed = format!("{home}/proj/roofs");
+    let told = place.run(&["records", "--namespace", &typed]).stderr;
+    assert!(!told.contains("no namespace"), "{told}");
+    assert_eq!(place.run(&["namespace", "move", &typed, "roofs"]).code, 0);
+    assert_eq!(names(&place), vec![("roofs".to_owned(), 1)]);
 }

@@ -8,10 +8,11 @@ pub(super) use rows::{CardRow, RunDiff, RunRow};
 pub(super) use why::{WhyArgs, WhyReport, why};
 pub(super) use why_code::WhyCodeReport;
 
-use super::arguments::{date, limit, named, note_unknown, one, prefix, session_of};
+use super::arguments::{
+    date, limit, named, named_or_here, namespace_or_here, note_unknown, one, prefix, session_of,
+};
 use super::output::{self, BOLD, DIM, Failure, GREEN, RED, Result, YELLOW, commas, short, shorten};
 use super::settings;
-use crate::config::namespace_name;
 use crate::domain::{ClaimKind, RecordState, SessionId, Timestamp};
 use crate::memory_card::Card;
 use crate::memory_dir::SOURCE;
@@ -94,8 +95,8 @@ enum Command {
         /// Only this session, by annalist's ID, the client's ID, or a prefix of either
         #[arg(long, value_name = "ID")]
         session: Option<String>,
-        /// Only this namespace
-        #[arg(long, value_name = "NAME", value_parser = namespace_name)]
+        /// Only this namespace; `.` for the current folder's
+        #[arg(long, value_name = "NAME", value_parser = namespace_or_here)]
         namespace: Option<String>,
         /// Print JSON
         #[arg(long)]
@@ -126,8 +127,8 @@ struct Filter {
     /// Only what was said on this day or later, such as today or 7d
     #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
-    /// Only this namespace
-    #[arg(long, value_name = "NAME", value_parser = namespace_name)]
+    /// Only this namespace; `.` for the current folder's
+    #[arg(long, value_name = "NAME", value_parser = namespace_or_here)]
     namespace: Option<String>,
     /// Only records in this state, instead of staged (proven) and quarantined (not proven);
     /// replaced records are from a run that a newer run replaced
@@ -153,8 +154,18 @@ impl Filter {
     }
 }
 
-pub(super) async fn run(args: Args, file: Option<&Path>) -> Result<()> {
+pub(super) async fn run(mut args: Args, file: Option<&Path>) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
+    let named = match &mut args.command {
+        Some(Command::Cards { namespace, .. }) => namespace,
+        Some(Command::List { filter, .. } | Command::Export { filter, .. }) => {
+            &mut filter.namespace
+        }
+        None | Some(Command::Show { .. } | Command::Diff { .. } | Command::Runs { .. }) => {
+            &mut args.filter.namespace
+        }
+    };
+    *named = named_or_here(named.as_deref(), Some(&store), &config).await?;
     match args.command {
         None => list(&store, &args.filter, args.json).await,
         Some(Command::List { filter, json }) => list(&store, &filter, json).await,

@@ -12,6 +12,7 @@ use super::lookup::applied_plans;
 use super::verify::{MissingName, Verification, VerifyError};
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
+use crate::agents::quoted;
 use crate::consolidate::PersonVerdict;
 use crate::domain::{
     ClaimKind, Memory, MemoryId, MemoryMap, Plan, RecordId, SessionId, Timestamp, is_partly,
@@ -88,8 +89,8 @@ pub(crate) enum SyncError {
     #[error("namespace `{0}`: another process is changing its memory; try again")]
     Busy(String),
     #[error(
-        "{dir} shows the memory of namespace `{shown}`: sync it with --namespace {shown}, or \
-         rename that namespace with `annalist namespace move`"
+        "{dir} shows the memory of namespace `{shown}`: sync it with `--namespace {}`, or rename \
+         that namespace with `annalist namespace move`", quoted(.shown)
     )]
     OtherNamespace { dir: String, shown: String },
 }
