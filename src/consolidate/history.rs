@@ -17,6 +17,12 @@ pub(crate) struct Event {
     pub rule: String,
     pub stage: Stage,
     pub state: MemoryState,
+    /// State in words.
+    pub standing: &'static str,
+    /// The memory that took its place, or answered a question.
+    pub superseded_by: Option<MemoryId>,
+    /// False for a consequence of what became of the record.
+    pub is_own: bool,
 }
 
 /// Events of memory `id` in `plans`, earliest first. Changes by people show in the events that follow.
@@ -50,6 +56,9 @@ pub(crate) fn history(id: MemoryId, plans: &[Plan]) -> Vec<Event> {
                 rule: rule.into_owned(),
                 stage: memory.stage,
                 state: memory.state,
+                standing: memory.standing(),
+                superseded_by: memory.superseded_by,
+                is_own: own,
             });
         }
     }

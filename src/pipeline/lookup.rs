@@ -2,7 +2,7 @@
 
 use crate::adapters::memory_files::MemoryFolder;
 use crate::consolidate::{Event, as_of, history};
-use crate::domain::{Memory, MemoryMap, PERSON_EDITED, Plan, Timestamp};
+use crate::domain::{BY_PERSON, Memory, MemoryMap, PERSON_EDITED, Plan, Timestamp};
 use crate::memory_dir::{SOURCE, SOURCE_DIGITS_MIN, Tag, adr_number, label_number, source_of};
 use crate::store::{
     AuditEntry, BadPrefix, IdPrefix, PrefixLookup, RecordSources, Store, StoreError, StoreResult,
@@ -37,6 +37,33 @@ pub(crate) struct MemoryChange {
     pub entry: AuditEntry,
     /// Outcome of a plan that was not undone.
     pub event: Option<Event>,
+}
+
+impl MemoryChange {
+    pub(crate) fn in_words(&self) -> &str {
+        if self.event.as_ref().is_some_and(|it| !it.is_own) {
+            return "changed by another record";
+        }
+        match self.entry.deed.as_str() {
+            "add" => "became memory",
+            "merge" | "duplicate" => "was said again",
+            "supersede" => "one replaced the other",
+            "conflict" => "contradicts another",
+            "settle" => "a pair was decided",
+            "withdraw" => "a record was withdrawn, as its conversation was read again",
+            "restate" => "rests on another record",
+            "decide" | "confirm" => "a person decided",
+            "undo" => "the plan was undone",
+            "release" => "its records were staged again",
+            "forget" => "a record was forgotten",
+            other => other,
+        }
+    }
+}
+
+/// Words of the name of a rule, such as `person-kept-both`.
+pub(crate) fn rule_in_words(rule: &str) -> String {
+    rule.strip_prefix(BY_PERSON).unwrap_or(rule).replace('-', " ")
 }
 
 /// Replaces a label such as `ADR-013` by the tag of the memory that its record in the project's directory `here` shows,

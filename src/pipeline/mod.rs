@@ -50,7 +50,8 @@ pub(crate) use ingest::{
     EnqueueOptions, Enqueuer, Gather, IntakeReport, IntakeSource, SessionIntake,
 };
 pub(crate) use lookup::{
-    LookupError, MemoryChange, Why, memories_at, memory_history, memory_named, tag_or_id, why,
+    LookupError, MemoryChange, Why, memories_at, memory_history, memory_named, rule_in_words,
+    tag_or_id, why,
 };
 pub use model_client::Model;
 pub(crate) use namespace::{Namespaces, namespace_of_folder};

@@ -788,3 +788,20 @@ fn init_below_a_project_with_a_directory_adds_to_that_one_unless_a_folder_is_nam
     assert!(again.status.code() == Some(2) && told.contains("annalist.toml already"), "{told}");
     assert!(!place.path("sub/deep/annalist.toml").exists());
 }
+
+#[test]
+fn history_says_in_words_what_changed_and_what_took_its_place() {
+    let place = filled();
+    let all = place.json(&["memory", "list", "--all", "--json"]);
+    let all = all.as_array().unwrap();
+    let replaced = all.iter().find(|it| it["superseded_by"].is_string()).unwrap();
+    let id = replaced["id"].as_str().unwrap();
+    let told = place.run(&["memory", "history", id]).stdout;
+    assert!(told.contains("Z  became memory (new): "), "{told}");
+    let by = &replaced["superseded_by"].as_str().unwrap()[..10];
+    assert!(told.contains(&format!(" by {by}  ")), "{told}");
+    let rows = place.json(&["memory", "history", id, "--json"]);
+    let by: Vec<&Value> = rows.as_array().unwrap().iter().map(|it| &it["superseded_by"]).collect();
+    assert_eq!(by.last().unwrap(), &&replaced["superseded_by"], "{rows}");
+    assert!(told.lines().all(|line| line == line.trim_end()), "{told}");
+}

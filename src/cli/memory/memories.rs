@@ -9,12 +9,11 @@ use crate::cli::output::{
 use crate::cli::settings;
 use crate::config::namespace_name;
 use crate::domain::{
-    Claim, Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp,
-    shown_words,
+    Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp, shown_words,
 };
 use crate::pipeline::{
     self, MemoryChange, MissingName, Verification, VerifyError, hit_of_memory, marked, memories_at,
-    memory_history, memory_named,
+    memory_history, memory_named, rule_in_words,
 };
 use crate::rows::{MemoryRow, kind_in_words};
 use crate::store::{OpenMode, PrefixLookup, Store};
@@ -105,24 +104,33 @@ json_row! {
         stage: Option<Stage> = it.event.as_ref().map(|it| it.stage),
         #[serde(skip_serializing_if = "Option::is_none")]
         state: Option<MemoryState> = it.event.as_ref().map(|it| it.state),
+        /// The memory that took its place, or answered a question.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        superseded_by: Option<MemoryId> = it.event.as_ref().and_then(|it| it.superseded_by),
     }
 }
 
-impl HistoryRow {
-    fn line(&self, claim: &Claim) -> String {
-        let HistoryRow { at, deed, .. } = self;
-        let rule = self.rule.as_ref().map_or(String::new(), |rule| format!(" (rule `{rule}`)"));
-        let outcome = self.stage.zip(self.state);
-        let words = |stage: Stage| stage.in_words(claim, self.rule.as_deref());
-        let outcome = outcome.map(|(stage, state)| format!(": {}, {}", words(stage), state.name()));
-        let record = self.record.filter(|_| outcome.is_some());
-        let said = self.said_at.iter().flatten().map(|at| format!(", said {at}")).next();
-        let record = record.map(|it| format!("record {}{}", short(&it), said.unwrap_or_default()));
-        let plan = self.plan.map(|plan| format!("plan {}", short(&plan)));
-        let source: Vec<String> = record.into_iter().chain(plan).collect();
-        let outcome = outcome.unwrap_or_default();
-        format!("  {at}  {deed}{rule}{outcome}  {DIM}{}{DIM:#}", source.join(", "))
-    }
+/// Formats a change of a memory; `by` is the memory that took its place.
+fn history_line(change: &MemoryChange, by: &str) -> String {
+    let entry = &change.entry;
+    let outcome = change.event.as_ref().map(|it| match by.is_empty() {
+        true => format!(": {}", it.standing),
+        false => format!(": {} by {by}", it.standing),
+    });
+    let record = entry.record.zip(change.event.as_ref()).map(|(id, event)| {
+        let said = event.at.map(|at| format!(", said {at}")).unwrap_or_default();
+        format!("record {}{said}", short(&id))
+    });
+    let plan = entry.plan.map(|plan| format!("plan {}", short(&plan)));
+    let sources: Vec<String> = record.into_iter().chain(plan).collect();
+    let sources = match sources.is_empty() {
+        true => String::new(),
+        false => format!("  {DIM}{}{DIM:#}", sources.join(", ")),
+    };
+    let rule = entry.rule.as_deref().map(|rule| format!(" ({})", rule_in_words(rule)));
+    let rule = rule.unwrap_or_default();
+    let (at, deed) = (entry.at, change.in_words());
+    format!("  {at}  {deed}{rule}{}{sources}", outcome.unwrap_or_default())
 }
 
 pub(super) async fn list(args: &ListArgs, file: Option<&Path>) -> Result<()> {
@@ -160,13 +168,16 @@ pub(super) async fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<()
     let (_, store) = settings::existing_store(file)?;
     let memory = named(&store, &args.id).await?;
     let changes = memory_history(&store, &memory).await?;
-    let rows: Vec<HistoryRow> = changes.iter().map(HistoryRow::of).collect();
     if args.json {
-        return output::json(&rows);
+        return output::json(&changes.iter().map(HistoryRow::of).collect::<Vec<_>>());
     }
     let words = shorten(memory.words(), TITLE_LETTERS);
     output::line(&format!("{BOLD}{words}{BOLD:#}"))?;
-    rows.iter().try_for_each(|row| output::line(&row.line(&memory.claim)))
+    for change in &changes {
+        let by = headline(&store, change.event.as_ref().and_then(|it| it.superseded_by)).await?;
+        output::line(&history_line(change, &by))?;
+    }
+    Ok(())
 }
 
 pub(super) async fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<()> {

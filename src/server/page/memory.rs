@@ -5,7 +5,9 @@ use super::views::{address, cut, memory_view, pager, period, range, span, speake
 use crate::adapters::clock;
 use crate::domain::{ClaimKind, Entry, Evidence, Memory, MemoryState};
 use crate::memory_dir::Section;
-use crate::pipeline::{MemoryChange, memory_history, memory_named, tag_or_id, undecided, why};
+use crate::pipeline::{
+    MemoryChange, memory_history, memory_named, rule_in_words, tag_or_id, undecided, why,
+};
 use crate::store::{AuditEntry, PageRange, RecordSources};
 use axum::extract::Path;
 use axum::response::Response;
@@ -190,27 +192,8 @@ fn around(text: &str, evidence: &Evidence) -> (String, String) {
 }
 
 fn change_view(change: &MemoryChange) -> Value {
-    let AuditEntry { at, deed, rule, plan, .. } = &change.entry;
-    let deed = match deed.as_str() {
-        "add" => "became memory",
-        "merge" | "duplicate" => "was said again",
-        "supersede" => "one replaced the other",
-        "conflict" => "contradicts another",
-        "settle" => "a pair was decided",
-        "withdraw" => "a record was withdrawn, as its conversation was read again",
-        "restate" => "rests on another record",
-        "decide" | "confirm" => "a person decided",
-        "undo" => "the plan was undone",
-        "release" => "its records were staged again",
-        "forget" => "a record was forgotten",
-        other => other,
-    };
+    let AuditEntry { at, rule, plan, .. } = &change.entry;
     let plan = plan.map(|plan| plan.to_string());
     let rule = rule.as_deref().map(rule_in_words);
-    context! { at => clock::local_minute(*at), deed, rule, plan }
-}
-
-/// Words of the name of a rule, such as `person-kept-both`.
-fn rule_in_words(rule: &str) -> String {
-    rule.strip_prefix("person-").unwrap_or(rule).replace('-', " ")
+    context! { at => clock::local_minute(*at), deed => change.in_words(), rule, plan }
 }
