@@ -151,7 +151,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Input + Send>> {
     }
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other(
-            "not a regular file; copy it into one, or pass it on standard input (`-`)",
+            "not a regular file; copy it into one, or pipe it into `annalist enqueue -`",
         ));
     }
     let mut file = File::open(path)?;

@@ -97,9 +97,7 @@ fn budget(text: &str) -> Result<Budget> {
     let (budget, findings) = Budget::parse(text);
     for finding in findings {
         if finding.severity > Severity::Info {
-            return Err(Failure::usage(format!(
-                "--budget {text}: expected economy, light, standard, detailed or a number of tokens"
-            )));
+            return Err(Failure::usage(format!("--budget {text}: expected {}", Budget::EXPECTED)));
         }
         output::note(&format!("--budget {text}: {}", finding.detail));
     }

@@ -159,21 +159,25 @@ fn print(taken: &IntakeReport) -> Result<()> {
     }
     output::line(&format!(
         "{}, {}, of {}",
-        counted(taken.jobs, "job"),
+        counted(sessions.iter().map(|session| jobs(session)).sum(), "job"),
         counted(taken.entries, "entry"),
         counted(sessions.len() as u64, "session")
     ))
 }
 
+/// Number of jobs, with the one that waits for more entries.
+fn jobs(session: &SessionIntake) -> u64 {
+    u64::from(session.jobs) + u64::from(session.gathers_until.is_some())
+}
+
 fn line(session: &SessionIntake) -> String {
-    let (jobs, entries) = (session.jobs.into(), session.entries.into());
-    let mut said = vec![counted(jobs, "job"), counted(entries, "entry")];
+    let mut said = vec![counted(jobs(session), "job"), counted(session.entries.into(), "entry")];
     if session.known > 0 {
         said.push(format!("{} already known", counted(session.known.into(), "job")));
     }
     if let Some(until) = session.gathers_until {
         let until = Timestamp(until.0 - until.0.rem_euclid(1000));
-        said.push(format!("the last part waits for more entries until {until}"));
+        said.push(format!("the last job waits for more entries until {until}"));
     }
     let name = session.name.as_str();
     format!("{name} {DIM}({}){DIM:#}: {}", session.namespace, said.join(", "))

@@ -134,8 +134,8 @@ pub(super) async fn run(args: Args, file: Option<&Path>) -> Result<()> {
     match &end {
         End::Needs(what) => output::note(&format!("{RED}stopped:{RED:#} {what}")),
         End::Asked => output::note(&format!(
-            "{YELLOW}stopped{YELLOW:#}: {} left; run the same command again to resume",
-            counted(totals.coverage.pending, "entry")
+            "{YELLOW}stopped{YELLOW:#}: {}; run the same command again to resume",
+            left(&totals)
         )),
         End::Nothing => {}
     }

@@ -177,6 +177,9 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
     let query = Query::parse(&words).map_err(|why| {
         Failure::usage(format!("`{}`: {why}", output::shorten(&words, WORDS_LETTERS_MIN)))
     })?;
+    if args.since.zip(args.until).is_some_and(|(since, until)| until < since) {
+        return Err(Failure::usage("--since is later than --until: exchange them"));
+    }
     let (mut searched, mut session) = (Searched::default(), args.session.clone());
     if let Some(store) = &store {
         searched = args.scope.searched(store, &config).await?;

@@ -110,6 +110,10 @@ impl Default for Budget {
 }
 
 impl Budget {
+    /// Texts that [`Budget::parse`] takes.
+    pub(crate) const EXPECTED: &str =
+        "economy, light, standard, detailed, or a number of tokens from 1 to 4294967295";
+
     /// Budget of a preset.
     pub fn of(preset: Preset) -> Budget {
         Budget::of_tokens(preset.total())
@@ -135,7 +139,7 @@ impl Budget {
             let finding = Finding::new(Severity::Info, "budget-alias", 0, detail);
             return (Budget::of(Preset::Economy), vec![finding]);
         }
-        let detail = "unknown budget: expected economy, light, standard, detailed or a number of tokens; standard is used";
+        let detail = format!("unknown budget: expected {}; standard is used", Budget::EXPECTED);
         let finding = Finding::new(Severity::Warning, "unknown-budget", 0, detail);
         (Budget::default(), vec![finding])
     }

@@ -3,7 +3,7 @@
 
 use crate::adapters::code::{CodeError, CodeTree};
 use crate::domain::{Claim, Digest, Memory, MemoryId, MemoryState};
-use crate::store::{KeptFiles, Store, StoreError, StoreErrorKind};
+use crate::store::{KeptFiles, Store, StoreError};
 use crate::text::code_names::{CodeName, code_names};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,7 +84,7 @@ impl Verification<'_> {
             let kept = self.store.keep_rendered(vec![(key, KeptFiles::All(files))]).await;
             // A store that can only be read is checked anew each time.
             if let Err(error) = kept
-                && error.kind != StoreErrorKind::ReadOnly
+                && !error.kind.is_read_only()
             {
                 return Err(error.into());
             }

@@ -1,6 +1,6 @@
 //! Request errors as JSON: the problem, its place and the expectation.
 
-use crate::store::{StoreError, StoreErrorKind};
+use crate::store::StoreError;
 use crate::text::phrase::with_causes;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -41,7 +41,7 @@ impl ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
         tracing::error!(error = with_causes(&error), "the store failed a request");
-        let is_read_only = error.kind == StoreErrorKind::ReadOnly;
+        let is_read_only = error.kind.is_read_only();
         let (status, expected) = match error.is_transient() || is_read_only {
             true => (StatusCode::SERVICE_UNAVAILABLE, "try again"),
             false => (StatusCode::INTERNAL_SERVER_ERROR, "see the log of the server"),

@@ -132,8 +132,7 @@ pub(super) async fn context(
     }
     let budget = match budget.as_deref().map(Budget::parse) {
         Some((_, findings)) if findings.iter().any(|it| it.severity > Severity::Info) => {
-            let expected = "economy, light, standard, detailed or a number of tokens";
-            return Err(refused(&format!("budget: expected {expected}")));
+            return Err(refused(&format!("budget: expected {}", Budget::EXPECTED)));
         }
         Some((budget, _)) => Some(budget),
         None => None,

@@ -26,19 +26,14 @@ pub enum StoreErrorKind {
     Newer { found: u32, known: u32 },
     #[error("not a database; name another file")]
     NotADatabase,
-    #[error(
-        "it contains the tables of another program; name another file, or another schema: \
-         ?options=-csearch_path%3Dannalist"
-    )]
+    #[error("it contains the tables of another program; name another file")]
     Foreign,
     #[error(
         "another process has locked it for {} s; stop that process, or try again",
         super::BUSY_SECS
     )]
     Locked,
-    #[error(
-        "it is read-only; make the file and its folder writable, or name the server that accepts writes"
-    )]
+    #[error("it is read-only; make the file and its folder writable")]
     ReadOnly,
     #[error("the disk is full; free some space, nothing was half-written")]
     Full,
@@ -61,6 +56,13 @@ pub enum StoreErrorKind {
     Other,
 }
 
+impl StoreErrorKind {
+    /// Returns true if the store can only be read.
+    pub(crate) fn is_read_only(&self) -> bool {
+        [StoreErrorKind::ReadOnly, Refusal::ReadOnly.into()].contains(self)
+    }
+}
+
 /// Reason for which a server rejects us.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Refusal {
@@ -74,6 +76,13 @@ pub enum Refusal {
     Database,
     #[error("search_path names no schema; add ?options=-csearch_path%3Dannalist")]
     Schema,
+    #[error(
+        "the schema contains the tables of another program; name another: \
+         ?options=-csearch_path%3Dannalist"
+    )]
+    Foreign,
+    #[error("the server is read-only; name the one that accepts writes")]
+    ReadOnly,
     #[error("the user lacks the rights; grant it the rights on the schema, or name another schema")]
     Rights,
     #[error(

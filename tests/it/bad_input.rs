@@ -73,7 +73,9 @@ fn pipe_as_a_file_is_refused_and_waits_for_nobody() {
     let pipe = place.path("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for command in ["replay", "enqueue", "dialog"] {
-        place.run(&[command, "pipe"]).refused(1, &["pipe", "not a regular file"]);
+        place
+            .run(&[command, "pipe"])
+            .refused(1, &["pipe", "not a regular file", "`annalist enqueue -`"]);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::input::claude;
 use super::place::{Place, balanced, count};
-use super::stub::{Answer, Ask, Stub};
+use super::stub::{Answer, Ask, Stub, error};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -174,6 +174,24 @@ fn asked_to_stop_it_says_how_to_go_on_and_goes_on() {
         assert!(count(&output.json(), "/coverage/pending") > 0);
         goes_on(&place, &stub);
     }
+}
+
+#[test]
+fn slices_that_failed_before_are_left_as_well_when_it_is_stopped() {
+    let stub = Stub::new(|ask: &Ask| match ask.number {
+        1 => error(400, "invalid_request_error"),
+        _ => Answer::Hold,
+    });
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..1));
+    assert_eq!(place.run(&["replay", "s.jsonl"]).code, 1);
+    let running = place.start(&["replay", "s.jsonl", "--retry-failed"]);
+    stub.until(2);
+    running.signal("INT");
+    let output = running.wait();
+    let mut rows = output.stdout.lines().map(|it| it.split_whitespace().collect::<Vec<_>>());
+    assert!(rows.any(|row| row == ["waiting", "1"]), "{}", output.stdout);
+    assert!(output.stderr.contains("stopped: 1 slice left, "), "{}", output.stderr);
 }
 
 #[test]

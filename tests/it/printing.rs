@@ -181,6 +181,26 @@ fn work_goes_on_when_the_reader_goes_away() {
 }
 
 #[test]
+fn a_job_that_waits_for_more_entries_is_counted() {
+    let place = Place::with_endpoint("http://127.0.0.1:9/v1");
+    place.write("s.jsonl", claude(0..1));
+    let told = place.run(&["enqueue", "s.jsonl"]).stdout;
+    assert!(told.contains(": 1 job, 2 entries, the last job waits for more"), "{told}");
+    assert!(told.ends_with("\n1 job, 2 entries, of 1 session\n"), "{told}");
+    assert_eq!(place.json(&["jobs", "--json"]).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn limits_of_an_argument_are_named() {
+    let place = Place::with_examples();
+    for tokens in ["0", "99999999999"] {
+        place.run(&["context", "--budget", tokens]).refused(2, &["from 1 to 4294967295"]);
+    }
+    let reversed = ["search", "--since", "2026-06-10", "--until", "2026-06-01"];
+    place.run(&reversed).refused(2, &["--since is later than --until"]);
+}
+
+#[test]
 fn filters_of_records_choose() {
     let place = replayed(8);
     let count = |args: &[&str]| {

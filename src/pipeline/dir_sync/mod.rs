@@ -25,7 +25,7 @@ use crate::memory_dir::{
 use crate::privacy::{Gate, Redacted};
 use crate::store::{
     Directory, HeldLease, KeptFiles, LeaseRequest, NamespaceLease, SessionSpan, Store, StoreError,
-    StoreErrorKind, StoreResult, TagKind,
+    StoreResult, TagKind,
 };
 use foldhash::HashMap;
 use people::{Amendment, PeopleEdits};
@@ -243,7 +243,7 @@ impl DirSync {
         self.expect_namespace(folder, namespace).await?;
         let held = match self.hold(namespace).await {
             // A store that can only be read takes no edits.
-            Err(error) if error.kind == StoreErrorKind::ReadOnly => None,
+            Err(error) if error.kind.is_read_only() => None,
             held => held?,
         };
         let Some(held) = held else { return Ok(Vec::new()) };

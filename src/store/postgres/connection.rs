@@ -233,7 +233,7 @@ fn kind_of_code(code: &str) -> StoreErrorKind {
         // Lock timeout, deadlock, serialization failure, statement timeout.
         "55P03" | "40P01" | "40001" | "57014" => StoreErrorKind::Locked,
         "53100" => StoreErrorKind::Full,
-        "25006" => StoreErrorKind::ReadOnly,
+        "25006" => Refusal::ReadOnly.into(),
         "28P01" => Refusal::Password.into(),
         _ if code.starts_with("28") => Refusal::Login.into(),
         "3D000" => Refusal::Database.into(),

@@ -196,7 +196,7 @@ fn migrate(db: &mut Db) -> Result<()> {
 /// Returns the schema version, or `None` if there are no tables. Fails for foreign or newer tables.
 fn version(db: &mut Db) -> Result<Option<u32>> {
     let mut pair = |sql| -> Result<(i64, i64)> {
-        db.first(sql, &[])?.ok_or_else(|| StoreErrorKind::Foreign.into())
+        db.first(sql, &[])?.ok_or_else(|| StoreErrorKind::Refused(Refusal::Foreign).into())
     };
     let (tables, ours) = pair(
         "SELECT count(*), count(*) FILTER (WHERE tablename = 'annalist')
@@ -211,11 +211,11 @@ fn version(db: &mut Db) -> Result<Option<u32>> {
         FROM information_schema.columns
         WHERE table_schema = current_schema() AND table_name = 'annalist'";
     if ours == 0 || pair(columns)? != (2, 2) {
-        return Err(StoreErrorKind::Foreign.into());
+        return Err(StoreErrorKind::Refused(Refusal::Foreign).into());
     }
     let (application, found) = pair("SELECT application, version FROM annalist")?;
     if application != i64::from(APPLICATION_ID) {
-        return Err(StoreErrorKind::Foreign.into());
+        return Err(StoreErrorKind::Refused(Refusal::Foreign).into());
     }
     let found = u32::try_from(found).unwrap_or(u32::MAX);
     if KNOWN < found {

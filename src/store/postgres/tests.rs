@@ -104,9 +104,9 @@ fn what_is_not_ours_is_refused_untouched() {
     let url = schema.url();
     check(&url, OpenMode::Existing, &[StoreErrorKind::Missing]);
     schema.run(&format!("CREATE SCHEMA {}; CREATE TABLE notes (a TEXT)", schema.name));
-    check(&url, OpenMode::Create, &[StoreErrorKind::Foreign]);
+    check(&url, OpenMode::Create, &[StoreErrorKind::Refused(Refusal::Foreign)]);
     schema.run("CREATE TABLE annalist (notes TEXT)");
-    check(&url, OpenMode::Create, &[StoreErrorKind::Foreign]);
+    check(&url, OpenMode::Create, &[StoreErrorKind::Refused(Refusal::Foreign)]);
     schema.run("DROP TABLE annalist, notes");
     drop(Store::open(&url, OpenMode::Create).unwrap());
     schema.run("UPDATE annalist SET version = 99");
@@ -140,7 +140,7 @@ async fn a_server_that_takes_no_writes_is_read_all_the_same() {
     let store = Store::open(&url, OpenMode::Existing).unwrap();
     assert!(store.status().await.unwrap().sessions.is_empty());
     let error = begin(&store, &conversation("one")).await.unwrap_err();
-    assert_eq!(error.kind, StoreErrorKind::ReadOnly);
+    assert_eq!(error.kind, StoreErrorKind::Refused(Refusal::ReadOnly));
 }
 
 /// Otherwise a migration missing from one database would be found only by its users.

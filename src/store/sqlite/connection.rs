@@ -289,6 +289,9 @@ mod tests {
         check(other, OpenMode::Create, &StoreErrorKind::NotADatabase);
         check(sql("CREATE TABLE notes (a)"), OpenMode::Create, &StoreErrorKind::Foreign);
         check(sql("PRAGMA application_id = 7"), OpenMode::Create, &StoreErrorKind::Foreign);
+        // Without advice for servers.
+        assert!(StoreErrorKind::Foreign.to_string().ends_with("; name another file"));
+        assert!(StoreErrorKind::ReadOnly.to_string().ends_with("its folder writable"));
     }
 
     #[test]
