@@ -104,9 +104,7 @@ impl<'t> Units<'t> {
 fn name(document: &Document<'_>, block: &Block) -> Option<Name> {
     let words = || Name::Words(words(document.body(block)));
     if matches!(block.part, Part::Entry(_)) {
-        let ours = document.tags(block).find_map(|tag| tag.ours());
-        // What is struck through ended, and its line is a person's.
-        let ours = ours.filter(|_| !is_struck(document.body(block)));
+        let ours = tag_in_use(document, block);
         return Some(ours.map_or_else(words, |tag| Name::Ours(tag.to_owned())));
     }
     if block.part == Part::Meta {
@@ -116,6 +114,12 @@ fn name(document: &Document<'_>, block: &Block) -> Option<Name> {
     let fixed = [(Part::Title, Name::Title), (Part::Footer, Name::Footer)];
     let fixed = fixed.into_iter().find(|(part, _)| *part == block.part).map(|(_, name)| name);
     fixed.or_else(|| (block.part == Part::Comment).then(words))
+}
+
+/// Tag of the memory that a block shows. What is struck through ended, and its line is a person's.
+pub(super) fn tag_in_use<'t>(document: &Document<'t>, block: &Block) -> Option<&'t str> {
+    let ours = document.tags(block).find_map(|tag| tag.ours());
+    ours.filter(|_| !is_struck(document.body(block)))
 }
 
 /// The parts of an entry.

@@ -9,7 +9,7 @@ use super::name::{adr_number, adr_path, session_day};
 use super::render::Rendered;
 use super::tag::{SOURCE, Tag, record_prefix, source_of, words_tag};
 use super::units::Moved;
-use super::units::{Unit, Units, item_of, marked, tag_of, without_marks, words};
+use super::units::{Unit, Units, item_of, marked, tag_in_use, tag_of, without_marks, words};
 use crate::privacy::Gate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -114,7 +114,7 @@ pub(crate) fn lacks_entries(path: &str, text: &str, other: &str) -> bool {
 /// The entries of a file that have a tag like this, with their headings.
 pub(crate) fn entries_of(path: &str, text: &str, is_it: impl Fn(&str) -> bool) -> String {
     let (document, _) = Document::parse(Kind::of_path(path), text);
-    let has_it = |it: &&Block| document.tags(it).any(|tag| tag.ours().is_some_and(&is_it));
+    let has_it = |it: &&Block| tag_in_use(&document, it).is_some_and(&is_it);
     let entry = |it: &Block| format!("\n## {}\n{}", document.section(it), document.raw(it));
     document.entries().filter(has_it).map(entry).collect()
 }
@@ -124,7 +124,7 @@ pub(crate) fn tagged_alone(path: &str, text: &str) -> String {
     let (document, _) = Document::parse(Kind::of_path(path), text);
     let mut edits = Edits::new(&document);
     for (at, block) in document.blocks.iter().enumerate() {
-        let is_tagged = document.tags(block).any(|tag| tag.ours().is_some());
+        let is_tagged = tag_in_use(&document, block).is_some();
         if matches!(block.part, Part::Entry(_)) && !is_tagged && !document.holds_private(block) {
             edits.remove(at);
         }

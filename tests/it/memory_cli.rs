@@ -441,6 +441,42 @@ fn a_checkout_of_an_older_commit_restores_no_entry_that_a_person_deleted() {
 }
 
 #[test]
+fn a_line_that_a_person_struck_through_stays_when_git_moves() {
+    let place = filled();
+    if git(&place, &["init", "-q"]).is_none() {
+        return;
+    }
+    let git = |args: &[&str]| git(&place, args).unwrap();
+    let commit = |message: &str| git(&["add", "-A", ".claude"]) && git(&["commit", "-qm", message]);
+    assert!(commit("first"));
+    let line = |text: &str| {
+        let found = text.lines().find(|line| line.contains("How long finished jobs"));
+        found.unwrap().to_owned()
+    };
+    edit(&place, "active-context.md", |text| {
+        let line = line(text);
+        text.replace(&line, &format!("- ~~{}~~", line.trim_start_matches("- ")))
+    });
+    place.json(&SYNC);
+    let struck = files(&place);
+    assert!(line(&struck["active-context.md"]).contains("~~"));
+    assert!(commit("struck") && git(&["checkout", "-qb", "other"]));
+    assert!(
+        git(&["commit", "-q", "--allow-empty", "-m", "empty"]) && git(&["checkout", "-q", "main"])
+    );
+    assert!(git(&["merge", "-q", "--no-ff", "-m", "merged", "other"]));
+    place.json(&SYNC);
+    assert_eq!(files(&place), struck);
+    edit(&place, "active-context.md", |text| {
+        text.replace("## Blockers\n", "## Blockers\n- mine\n")
+    });
+    place.json(&SYNC);
+    assert!(commit("more") && git(&["checkout", "-q", "other"]));
+    place.json(&SYNC);
+    assert!(files(&place)["active-context.md"].contains(&line(&struck["active-context.md"])));
+}
+
+#[test]
 fn golden_searches_come_out_of_the_command() {
     let Some(golden) = beside("golden").map(|folder| json_of(&folder.join("conkeeper.json")))
     else {

@@ -22,6 +22,7 @@ use crate::memory_dir::name::{
 };
 use crate::memory_dir::public::public_lines;
 use crate::memory_dir::tag::{Category, SOURCE, TAG_LINE_LETTERS_MAX, Tag};
+use crate::memory_dir::units::is_struck;
 use crate::privacy::{
     Gate, PRIVATE_MENTION, Pii, Report as Masked, UNCLOSED_PRIVATE, private_spans, strip_private,
 };
@@ -290,7 +291,7 @@ impl Checker<'_> {
             for (line, raw) in (line..).zip(text(from, block.span.end).lines()) {
                 if let Some(tag) = Tag::parse(raw) {
                     self.tag(&tag, raw, line, document.kind);
-                    self.source(&tag, line, document.kind, block);
+                    self.source(&tag, line, document, block);
                 }
             }
         }
@@ -323,8 +324,8 @@ impl Checker<'_> {
     }
 
     /// Checks that the memory of a tag exists and is in use. Records and sessions may show
-    /// superseded memories.
-    fn source(&mut self, tag: &Tag<'_>, line: u32, kind: Kind, block: &Block) {
+    /// superseded memories, and a line that is struck through stays.
+    fn source(&mut self, tag: &Tag<'_>, line: u32, document: &Document<'_>, block: &Block) {
         let digits = tag.ours().and_then(|value| value.strip_prefix(SOURCE));
         let (Some(digits), Some(known)) = (digits, self.linting.known) else { return };
         let lowest: Option<MemoryId> = format!("{digits:0<32}").parse().ok();
@@ -334,8 +335,9 @@ impl Checker<'_> {
             let message = "no memory has this id: it was forgotten, or is another project's";
             return self.add("unknown-source", line, message);
         }
-        let is_shown =
-            matches!(block.part, Part::Entry(_)) && !matches!(kind, Kind::Decision | Kind::Session);
+        let is_shown = matches!(block.part, Part::Entry(_))
+            && !matches!(document.kind, Kind::Decision | Kind::Session)
+            && !is_struck(document.body(block));
         if is_shown && named.all(|(_, state)| *state != MemoryState::Active) {
             let message = "the memory of this tag is superseded or retracted, but its entry is still here: remove \
                            the entry, or only the tag if the entry still holds";

@@ -170,6 +170,7 @@ fn tags_are_written_and_placed_as_the_schema_says() {
     entry("- a\n\n<!-- @tag: lost -->", &[(2, "stray-tag")]);
     entry("- a\n<!-- @tag: src-cdcdcdcd -->", &[(1, "retired-source")]);
     entry("- a\n<!-- @tag: src-efefefef -->", &[(1, "retired-source")]);
+    entry("- ~~a~~ (2026-01-02)\n<!-- @tag: src-efefefef -->", &[]);
     check(
         "decisions/ADR-001-use-it.md",
         &format!("{RECORD}\n- a\n<!-- @tag: src-cdcdcdcd -->\n"),
