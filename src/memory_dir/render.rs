@@ -470,6 +470,7 @@ impl<'a> Placing<'a> {
             return None;
         }
         match (&memory.claim, memory.stage) {
+            _ if memory.state == MemoryState::Retracted => None,
             (Claim::Attempt(_), _) if !is_active(memory) => Some(LESSONS),
             (Claim::Attempt(it), _) if it.succeeded => None,
             (Claim::Attempt(_), _) => Some(if memory.is_open() { BLOCKERS } else { LESSONS }),

@@ -360,6 +360,22 @@ fn a_lesson_keeps_what_worked_then_though_something_else_took_its_place() {
 }
 
 #[test]
+fn a_failure_that_is_retracted_is_no_lesson() {
+    for (stage, state) in [
+        (Stage::Refuted, MemoryState::Retracted),
+        (Stage::Attempted, MemoryState::Retracted),
+        (Stage::Refuted, MemoryState::Active),
+    ] {
+        let mut failed = memory("failed", 1, attempt("Ran gcc", "not found", false), stage);
+        let cure = memory("cure", 2, attempt("Took a driver in Go", "ok", true), Stage::Decided);
+        (failed.state, failed.settled_by) = (state, Some(cure.id));
+        let files = rendered(&[failed, cure], &[], &Files::new(), &Files::new()).files;
+        let is_shown = files.values().any(|text| text.contains("Ran gcc"));
+        assert_eq!(is_shown, state == MemoryState::Active, "{files:?}");
+    }
+}
+
+#[test]
 fn a_result_is_shown_although_it_repeats_words_of_the_action() {
     let tried = attempt("Tried 7 rows of 3 on a sheet", "all rows are on the sheet", false);
     let failed = memory("rows", 1, tried, Stage::Attempted);
