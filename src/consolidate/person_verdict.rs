@@ -3,7 +3,7 @@
 
 use crate::domain::{
     Claim, Disposition, Effect, Facts, Memory, MemoryId, MemoryMap, MemoryState, Operation, Plan,
-    RecordId, Settlement, Speaker, Timestamp,
+    RecordId, Settlement, Speaker, Stage, Timestamp,
 };
 use crate::text::truncate;
 use std::borrow::Cow;
@@ -208,18 +208,18 @@ impl<'a> Deciding<'a> {
         }
         let mut operations =
             self.alone(memory, Effect { retracts: true, ..self.effect(memory, memory) });
-        // What it was the answer to is open again.
-        let is_asked = |it: &&Memory| {
-            let is_question = matches!(it.claim, Claim::Discussion(_));
-            is_question
-                && it.state == MemoryState::Superseded
-                && it.superseded_by == Some(memory.id)
+        // What it answered, completed or solved is open again.
+        let is_settled = |it: &&Memory| match it.state {
+            MemoryState::Active => it.settler() == Some(memory.id),
+            MemoryState::Superseded => it.is_answered() && it.superseded_by == Some(memory.id),
+            MemoryState::Retracted => false,
         };
-        let asked = self.memories.values().filter(is_asked).map(|it| {
-            let stage = it.stage_once(false);
+        let settled = self.memories.values().filter(is_settled).map(|it| {
+            let is_failure = matches!(it.claim, Claim::Attempt(_));
+            let stage = Some(if is_failure { Stage::Attempted } else { Stage::Proposed });
             Effect { stage, restores: true, ..self.effect(it, memory) }
         });
-        operations.iter_mut().for_each(|it| it.effects.extend(asked.clone()));
+        operations.iter_mut().for_each(|it| it.effects.extend(settled.clone()));
         Ok(operations)
     }
 
@@ -294,7 +294,7 @@ fn out_of_use(memory: &Memory) -> String {
 mod tests {
     use super::super::fixture::*;
     use super::*;
-    use crate::domain::{Record, Stage};
+    use crate::domain::Record;
 
     /// Two choices, the later one with or without words of change, and what the rules make of them.
     fn choices(words: &str) -> ([MemoryId; 2], MemoryMap, Vec<UnsettledPair>, [Record; 2]) {
@@ -408,6 +408,29 @@ mod tests {
             apply(verdict, &mut state, &[]);
             let after = &state[&question];
             assert_eq!((after.state, after.stage), (ACTIVE, Stage::Proposed), "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_retracted_attempt_completed_or_solved_is_open_again() {
+        let asked = record(request("Add pagination to the orders endpoint"), Speaker::Person, 1);
+        let tried = |result, worked, on| {
+            let claim = attempt("Added pagination to the orders endpoint", result, worked);
+            record(claim, Speaker::Assistant, on)
+        };
+        let failed = tried("the tests fail", false, 2);
+        let done = attempt("Added pagination to the orders endpoint again", "the tests pass", true);
+        let done = record(done, Speaker::Assistant, 4);
+        let mut state = MemoryMap::new();
+        plan(&[asked.clone(), failed.clone(), done.clone()], &mut state);
+        let by = of(&state, &done).id;
+        for it in [&asked, &failed] {
+            assert_eq!(of(&state, it).settler(), Some(by), "{state:#?}");
+        }
+        apply(PersonVerdict::Retract { memory: by }, &mut state, &[]);
+        for it in [&asked, &failed] {
+            let it = of(&state, it);
+            assert!(it.is_open() && it.settled_by.is_none() && it.state == ACTIVE, "{it:?}");
         }
     }
 

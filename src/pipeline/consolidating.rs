@@ -484,8 +484,9 @@ pub(super) async fn apply_verdict(
         }
     }
     if let PersonVerdict::Retract { memory } = verdict {
-        let replaced = store.replaced_by(memory, PAIRS_MAX).await?;
-        memories.extend(replaced.into_iter().map(|it| (it.id, it)));
+        let mut ended = store.settled_by(&lease.subject, memory, PAIRS_MAX).await?;
+        ended.extend(store.replaced_by(memory, PAIRS_MAX).await?);
+        memories.extend(ended.into_iter().map(|it| (it.id, it)));
     }
     let open = store.open_pairs(&lease.subject, false, PAIRS_MAX).await?.into_iter();
     let open: Vec<UnsettledPair> = open

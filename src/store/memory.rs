@@ -350,6 +350,19 @@ impl Store {
         self.all("looking for what was replaced", sql, values![&id.0, limit]).await
     }
 
+    /// Returns up to `limit` memories of `namespace` that `id` completed, settled or solved, latest first.
+    pub(crate) async fn settled_by(
+        &self,
+        namespace: &str,
+        id: MemoryId,
+        limit: u32,
+    ) -> StoreResult<Vec<Memory>> {
+        let sql = "SELECT body FROM memories WHERE namespace = ?1 AND body LIKE ?2
+            ORDER BY since DESC, no DESC LIMIT ?3";
+        let by = format!("%\"settled_by\":\"{id}\"%");
+        self.all("looking for what was settled", sql, values![namespace, &by, limit]).await
+    }
+
     /// Returns a page of a namespace's section, latest first.
     pub(crate) async fn memories_in(
         &self,

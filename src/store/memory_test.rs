@@ -284,6 +284,26 @@ async fn what_somebody_changed_meanwhile_is_not_written_over() {
 }
 
 #[tokio::test]
+async fn what_a_memory_settled_is_found() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        with_records(&store, &session, &CLAIMS).await;
+        let (plan, lease) = (planned(&store).await, lease(&store, 0).await);
+        store.apply_plan(&lease, &plan, &[], Timestamp(10)).await.unwrap().unwrap();
+        let before = store.memories(None).await.unwrap().into_values().next().unwrap();
+        let (by, other) = (MemoryId(Digest::of(&["by"])), MemoryId(Digest::of(&["other"])));
+        let after = Memory { settled_by: Some(by), ..before.clone() };
+        let changes = vec![(before, after.clone())];
+        store.amend_memories(&lease, changes, "test", Timestamp(20)).await.unwrap().unwrap();
+        let of = &after.namespace;
+        assert_eq!(store.settled_by(of, by, 9).await.unwrap(), std::slice::from_ref(&after));
+        assert_eq!(store.settled_by(of, other, 9).await.unwrap(), []);
+        assert_eq!(store.settled_by("elsewhere", by, 9).await.unwrap(), []);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_ledger_tells_every_deed_without_a_word() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
