@@ -70,7 +70,7 @@ pub(crate) fn history(id: MemoryId, plans: &[Plan]) -> Vec<Event> {
 pub(crate) fn as_of(date: Timestamp, state: &MemoryMap, plans: &[Plan]) -> MemoryMap {
     let mut replay = Replay::default();
     let none = BTreeSet::new();
-    let until = |operation: &Operation, _| {
+    let until = |operation: &Operation, _, _: &MemoryMap| {
         let is_later = operation.facts.at.is_some_and(|at| date < at);
         (!is_later).then(|| operation.clone())
     };
@@ -105,9 +105,19 @@ pub(crate) fn forget(records: &BTreeSet<RecordId>, state: &MemoryMap, plans: &[P
     let mut replay = Replay::default();
     let mut cleared = Vec::new();
     let heirs = Heirs::new(records, state, plans);
-    let remaining = |operation: &Operation, at| match records.contains(&operation.record) {
-        true => heirs.operation(operation, at),
-        false => Some(operation.clone()),
+    let remaining = |operation: &Operation, at, full: &MemoryMap| {
+        if records.contains(&operation.record) {
+            return heirs.operation(operation, at);
+        }
+        let mut operation = operation.clone();
+        // A record that came back was not withdrawn, unless nothing else bore the memory meanwhile.
+        if let Disposition::Withdraw { memory: of } = operation.disposition
+            && full.get(&of).is_some_and(|it| !it.is_hollow())
+            && state.get(&of).is_some_and(|it| it.sources.contains(&operation.record))
+        {
+            operation.disposition = Disposition::Duplicate { of };
+        }
+        Some(operation)
     };
     for plan in plans {
         let clear = replay.step(plan, records, &remaining);
@@ -197,12 +207,12 @@ pub(super) struct Replay {
 
 impl Replay {
     /// Folds `plan` into both maps; returns it with what `remaining` leaves of its operations, given the number of
-    /// operations before each. Memories that no plan made lose the sources in `gone`.
+    /// operations before each and all memories after it. Memories that no plan made lose the sources in `gone`.
     pub(super) fn step(
         &mut self,
         plan: &Plan,
         gone: &BTreeSet<RecordId>,
-        remaining: &dyn Fn(&Operation, usize) -> Option<Operation>,
+        remaining: &dyn Fn(&Operation, usize, &MemoryMap) -> Option<Operation>,
     ) -> Plan {
         for memory in &plan.before {
             match self.became(memory, gone) {
@@ -216,7 +226,7 @@ impl Replay {
         for operation in &plan.operations {
             operation.fold(&plan.namespace, &mut self.full);
             self.at += 1;
-            let Some(remaining) = remaining(operation, self.at - 1) else { continue };
+            let Some(remaining) = remaining(operation, self.at - 1, &self.full) else { continue };
             let operation = self.without_missing(remaining);
             for id in operation.touches() {
                 before.entry(id).or_insert_with(|| self.rest.get(&id).cloned());

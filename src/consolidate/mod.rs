@@ -38,7 +38,9 @@ pub(crate) use retrospective::{Category, Note, Retrospective, reflect, standing}
 pub(crate) use subject::SearchKeys;
 pub use verdict::Verdicts;
 pub(crate) use verdict::{NearbyStatement, OpenPair};
-pub(crate) use withdraw::{Withdrawn, rests_on_nothing_else, withdraw};
+pub(crate) use withdraw::{
+    Withdrawn, one_after_another, rests_on_nothing_else, withdraw, withdraw_first,
+};
 
 #[cfg(test)]
 pub(crate) use verdict::Verdict;

@@ -24,6 +24,35 @@ pub(crate) fn rests_on_nothing_else(memory: &Memory, withdrawn: &BTreeSet<Record
     all && !memory.sources.is_empty() && !memory.confirmed
 }
 
+/// Withdrawal of the memories that the new records in `plan` do not say, if that puts others back in use: the new records
+/// are to be planned after it, since they may be about those.
+pub(crate) fn withdraw_first(
+    plan: &Plan,
+    withdrawn: &[Withdrawn],
+    known: &MemoryMap,
+    applied: &[Plan],
+) -> Option<Plan> {
+    let mut now = known.clone();
+    if withdrawn.is_empty() || plan.apply(&mut now).is_err() {
+        return None;
+    }
+    let gone: BTreeSet<RecordId> = withdrawn.iter().map(|it| it.record.id).collect();
+    let (lost, kept): (Vec<&Memory>, Vec<&Memory>) =
+        now.values().partition(|memory| rests_on_nothing_else(memory, &gone));
+    let [lost, kept] = [lost, kept]
+        .map(|some| some.iter().flat_map(|it| it.sources.iter().copied()).collect::<BTreeSet<_>>());
+    let is_lost = |it: &&Withdrawn| lost.contains(&it.record.id) && !kept.contains(&it.record.id);
+    let lost: Vec<Withdrawn> = withdrawn.iter().filter(is_lost).cloned().collect();
+    let none = Plan::new(plan.namespace.clone(), Vec::new(), Vec::new(), Vec::new());
+    let first = withdraw(none, &lost, known, applied.to_vec());
+    first.operations.iter().any(|it| !it.effects.is_empty()).then_some(first)
+}
+
+/// The plan `first`, followed by `next`, which was made from the memories that `first` leaves of those `known`.
+pub(crate) fn one_after_another(first: Plan, next: Plan, known: &MemoryMap) -> Plan {
+    whole(Plan { left_open: next.left_open, ..first }, next.operations, known)
+}
+
 /// Adds the withdrawal to `plan`, which was made from the memories `known`; `applied` are the
 /// applied plans of the namespace, earliest first.
 pub(crate) fn withdraw(
@@ -36,13 +65,18 @@ pub(crate) fn withdraw(
     if withdrawn.is_empty() || plan.apply(&mut now).is_err() {
         return plan;
     }
+    let is_done = |it: &Operation| matches!(it.disposition, Disposition::Withdraw { .. });
+    let done: BTreeSet<RecordId> =
+        plan.operations.iter().filter(|it| is_done(it)).map(|it| it.record).collect();
+    let withdrawn = withdrawn.iter().filter(|it| !done.contains(&it.record.id));
+    let withdrawn: Vec<Withdrawn> = withdrawn.cloned().collect();
     let gone: BTreeSet<RecordId> = withdrawn.iter().map(|it| it.record.id).collect();
     applied.push(plan);
     let targets = forget(&gone, &now, &applied).changes;
     let targets = targets.into_iter().filter_map(|change| Some((change.memory, change.after?)));
     let targets: BTreeMap<MemoryId, Memory> = targets.collect();
     let mut operations = restated(&targets, &now, &applied);
-    operations.extend(taken_back(withdrawn, &now, &applied));
+    operations.extend(taken_back(&withdrawn, &now, &applied));
     let mut after = now.clone();
     let namespace = applied.last().map(|plan| plan.namespace.clone()).unwrap_or_default();
     operations.iter().for_each(|operation| operation.fold(&namespace, &mut after));

@@ -1,7 +1,8 @@
 use super::fixture::*;
 use super::laws::{consolidated, records, run};
 use super::{
-    Memories, PersonVerdict, Verdicts, Withdrawn, as_of, decide, forget, history, withdraw,
+    Memories, PersonVerdict, Verdicts, Withdrawn, as_of, decide, forget, history,
+    one_after_another, withdraw, withdraw_first,
 };
 use crate::domain::{
     Claim, Disposition, Memory, MemoryMap, MemoryState, Merging, Plan, Record, RecordId, Speaker,
@@ -39,10 +40,21 @@ fn gone(records: &[&Record], plans: &[Plan]) -> Vec<Withdrawn> {
 /// Plans `new` and the withdrawal of `old`, and applies both, as a worker does.
 #[track_caller]
 fn reread(new: &[Record], old: &[&Record], plans: &mut Vec<Plan>, state: &mut MemoryMap) {
-    let plan = consolidated(new, state, &Verdicts::none());
-    let plan = withdraw(plan, &gone(old, plans), state, plans.clone());
+    let gone = gone(old, plans);
+    let plan = withdraw(planned(new, &gone, plans, state), &gone, state, plans.clone());
     finish(new, &plan, Memories::of(NAMESPACE, state), state);
     plans.push(plan);
+}
+
+/// Plans `new`, after the withdrawal of what puts others back in use.
+fn planned(new: &[Record], gone: &[Withdrawn], plans: &[Plan], state: &MemoryMap) -> Plan {
+    let mut plan = consolidated(new, state, &Verdicts::none());
+    if let Some(first) = withdraw_first(&plan, gone, state, plans) {
+        let mut now = state.clone();
+        first.apply(&mut now).unwrap();
+        plan = one_after_another(first, consolidated(new, &now, &Verdicts::none()), state);
+    }
+    plan
 }
 
 #[test]
@@ -158,6 +170,67 @@ fn reading_the_same_again_takes_back_no_change_and_no_verdict() {
 }
 
 #[test]
+fn going_back_to_an_earlier_reading_reopens_nothing() {
+    let topic = discussion("Where waiting jobs are kept: Redis or Postgres", &["latency"]);
+    let choice = decision(&["Redis", "Postgres"], "Redis", "the queue needs low latency");
+    let deed = attempt("Added pagination to the orders endpoint", "all tests pass", true);
+    let first = [
+        record(request("Add pagination to the orders endpoint"), Speaker::Person, 1),
+        record(topic, Speaker::Person, 1),
+        record(choice, Speaker::Person, 5),
+        record(deed, Speaker::Assistant, 5),
+    ];
+    let second = first.each_ref().map(anew);
+    let mut state = MemoryMap::new();
+    let mut plans = vec![plan(&first, &mut state)];
+    let before = state.clone();
+    let [old, new] = [&first, &second].map(|it| it.each_ref());
+    for (now, gone) in [(&second, old), (&first, new), (&second, old)] {
+        reread(now, &gone, &mut plans, &mut state);
+        let same = |it: &Memory| Memory { sources: before[&it.id].sources.clone(), ..it.clone() };
+        assert!(state.values().all(|it| same(it) == before[&it.id]), "{state:#?}");
+    }
+    reread(&first, &new, &mut plans, &mut state);
+    let gone: BTreeSet<RecordId> = second.iter().map(|it| it.id).collect();
+    forget(&gone, &state.clone(), &plans).apply(&mut state);
+    assert_eq!(state, before, "nor does forgetting the other one");
+}
+
+#[test]
+fn what_a_better_reading_says_in_other_words_changes_the_same() {
+    let port = |text: &str, on| record(decision(&[], text, "so it is"), Speaker::Person, on);
+    let tried = |action: &str, worked, on| {
+        record(
+            attempt(action, if worked { "exit 0" } else { "exit 1" }, worked),
+            Speaker::Assistant,
+            on,
+        )
+    };
+    let wish = "Add a CSV export to the report page";
+    let old = [
+        port("the dev server uses port 8080", 1),
+        record(request(wish), Speaker::Person, 1),
+        tried("Ran cargo test --test pdf", false, 2),
+        port("the dev server port changes from 8080 to 9090", 4),
+        tried("Added the CSV export to the report page", true, 4),
+        tried("Installed the fonts and ran cargo test --test pdf", true, 4),
+    ];
+    let new = [
+        port("the dev server port is 9090 instead of 8080", 4),
+        tried("Added a CSV export to the report page behind the menu", true, 4),
+        tried("Ran cargo test --test pdf with the fonts of Debian", true, 4),
+    ];
+    let mut state = MemoryMap::new();
+    let mut plans = vec![plan(&old, &mut state)];
+    reread(&new, &[&old[3], &old[4], &old[5]], &mut plans, &mut state);
+    let by = new.each_ref().map(|it| of(&state, it).id);
+    assert_eq!(of(&state, &old[0]).superseded_by, Some(by[0]), "{state:#?}");
+    for (ended, by) in [(&old[1], by[1]), (&old[2], by[2])] {
+        assert_eq!(of(&state, ended).settler(), Some(by), "{state:#?}");
+    }
+}
+
+#[test]
 fn a_point_that_was_never_learned_is_not_restated() {
     let raised = |points: &[&str], on| {
         let claim = discussion("Redis or Postgres for the session cookie expiry", points);
@@ -204,7 +277,7 @@ proptest! {
         if again {
             new.extend(old.iter().map(|record| anew(record)));
         }
-        let plan = consolidated(&new, &state, &Verdicts::none());
+        let plan = planned(&new, &gone(&old, &plans), &plans, &state);
         let mut read = state.clone();
         plan.apply(&mut read).unwrap();
         let ids: BTreeSet<RecordId> = old.iter().map(|record| record.id).collect();

@@ -7,8 +7,8 @@ use super::lookup::applied_plans;
 use crate::config::Thresholds;
 use crate::consolidate::{
     Asked, Draft, Memories, NearbyStatement, OpenPair, PairBatch, PersonVerdict, Undecided,
-    UnsettledPair, Verdicts, Withdrawn, consolidate, decide, looked_up_keys, rests_on_nothing_else,
-    withdraw,
+    UnsettledPair, Verdicts, Withdrawn, consolidate, decide, looked_up_keys, one_after_another,
+    rests_on_nothing_else, withdraw, withdraw_first,
 };
 use crate::domain::{
     ClaimKind, Disposition, Evidence, Finding, LeftOpen, Memory, MemoryId, MemoryMap, Plan, Record,
@@ -579,7 +579,7 @@ fn settled(plan: &Plan) -> BTreeMap<(RecordId, MemoryId), Option<Cow<'static, st
 
 /// Completes the last `draft`, which includes every verdict.
 fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsolidation {
-    let PlanInput { memories, records, open, goes_on, more_open, outdated, plans } = input;
+    let PlanInput { mut memories, records, open, goes_on, more_open, outdated, plans } = input;
     let Draft { mut plan, findings: refused, .. } = draft;
     let fresh = records.iter().map(|it| it.id).filter(|id| !memories.has_taken(*id));
     let fresh: Vec<RecordId> = fresh.collect();
@@ -598,6 +598,15 @@ fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsol
             let detail = "the verdicts led to a plan that breaks a rule; they are ignored";
             findings.push(Finding::new(Severity::Error, "verdicts-dropped", 0, detail));
             plan = consolidate(&records, &memories, &Verdicts::none()).0;
+        }
+    }
+    if let Some(first) = withdraw_first(&plan, &outdated, memories.loaded(), &plans) {
+        first.after().into_values().for_each(|it| memories.load(it));
+        let next = Draft::of(&records, &open, &memories, &progress.verdicts).plan;
+        let is_sound = next.check(&fresh, memories.loaded()).is_empty();
+        first.before.iter().for_each(|it| memories.load(it.clone()));
+        if is_sound {
+            plan = one_after_another(first, next, memories.loaded());
         }
     }
     let plan = withdraw(plan, &outdated, memories.loaded(), plans);
