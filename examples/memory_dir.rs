@@ -28,6 +28,7 @@ fn decided(name: &str, chosen: &str, others: &[&str], rationale: &str) -> Memory
         edited: None,
         decided: None,
         valid_from: Some(TODAY),
+        last_said: None,
         valid_until: None,
         superseded_by: None,
         settled_by: None,

@@ -41,6 +41,7 @@ fn memory(n: usize) -> Memory {
         edited: None,
         decided: None,
         valid_from: Some(day(n)),
+        last_said: None,
         valid_until: None,
         superseded_by: None,
         settled_by: None,

@@ -384,9 +384,15 @@ impl<'a> Link<'a> {
         if self.earlier { (of_memory, own) } else { (own, of_memory) }
     }
 
-    /// Order of the answer relative to the question, from that of the record relative to the memory.
+    /// Order of the answer relative to the question, from that of the record relative to the memory. A question that was
+    /// raised again after the answer is later.
     fn order(&self, order: Order) -> Order {
-        if self.earlier { order } else { order.turned() }
+        let is_again = || self.memory.is_said_after(self.new.facts.at);
+        match self.earlier {
+            true if order == Order::Later && is_again() => Order::Earlier,
+            true => order,
+            false => order.turned(),
+        }
     }
 
     /// The claim of one of both, in a person's wording if the record is later than that.

@@ -320,6 +320,7 @@ pub(super) fn carry(full: &Memory, rest: &Memory, actual: &Memory) -> Memory {
         edited: actual.edited.clone(),
         decided: actual.decided.clone(),
         valid_from: pick(&full.valid_from, &rest.valid_from, &actual.valid_from),
+        last_said: pick(&full.last_said, &rest.last_said, &actual.last_said),
         state,
         valid_until,
         ends: pick(&full.ends, &rest.ends, &actual.ends),

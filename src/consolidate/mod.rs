@@ -64,4 +64,6 @@ mod settle_test;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod again_test;
+#[cfg(test)]
 mod withdraw_test;

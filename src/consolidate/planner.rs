@@ -307,7 +307,7 @@ impl<'a> Planner<'a> {
                 rule,
                 words: pair.like.words,
                 near,
-                since: memory.valid_from,
+                since: pair.holds_since(),
                 active: memory.state == MemoryState::Active,
                 open,
                 is_named: new.subject.statement.names_value_of(&subject.statement),
@@ -463,10 +463,13 @@ pub(crate) fn is_judged(rule: &str) -> bool {
     rule.starts_with(JUDGED)
 }
 
-/// The ruling, or that of a change in part if it ends one of the two and the other one changes only a part of it.
+/// The ruling, or that of a change in part if it ends one of the two and the other one changes only a part of it. What was
+/// said again after the record holds instead of it.
 fn or_in_part(rule: &'static str, ruling: Ruling, pair: &RulePair<'_>) -> (&'static str, Ruling) {
     let ends_one = matches!(ruling, Ruling::Supersede | Ruling::Late) && rule != RESTATED;
     let part = ends_one.then(|| pair.in_part(is_judged(rule))).flatten();
+    let is_past = ends_one && ruling == Ruling::Supersede && pair.is_said_since();
+    let ruling = if is_past { Ruling::Late } else { ruling };
     part.map_or((rule, ruling), |part| (part, Ruling::Suspect))
 }
 
@@ -647,7 +650,7 @@ fn settlement(
         Ruling::Merge(_) => (Settlement::Joined, None),
         Ruling::Supersede => (Settlement::Replaced, None),
         Ruling::Late => {
-            let late = replaced(home.id, memory.id, memory.valid_from, rule);
+            let late = replaced(home.id, memory.id, pair.holds_since(), rule);
             (Settlement::Followed, Some(late))
         }
         Ruling::Solves => {

@@ -9,7 +9,7 @@ use super::parts::shared;
 use super::statement::Statement;
 use super::subject::{Likeness, Subject};
 use crate::domain::{
-    ClaimKind, FOR_A_TIME, Memory, MemoryState, Merging, NARROWER, Speaker, Stage,
+    ClaimKind, FOR_A_TIME, Memory, MemoryState, Merging, NARROWER, Speaker, Stage, Timestamp,
 };
 use crate::text::ends::decision_end;
 
@@ -135,6 +135,18 @@ impl RulePair<'_> {
     pub(super) fn may_precede(&self) -> bool {
         let trusted = self.memory.confirmed || self.memory.said_by <= self.new.facts.said_by;
         self.order == Order::Earlier && self.is_active() && trusted
+    }
+
+    /// True if the memory was said again after the record, by a speaker no less trusted.
+    pub(super) fn is_said_since(&self) -> bool {
+        let trusted = self.memory.confirmed || self.memory.said_by <= self.new.facts.said_by;
+        trusted && self.memory.is_said_after(self.new.facts.at)
+    }
+
+    /// Time from which the memory holds instead of the record, if it does.
+    pub(super) fn holds_since(&self) -> Option<Timestamp> {
+        let again = self.memory.last_said.filter(|_| self.order == Order::Later);
+        again.or(self.memory.valid_from)
     }
 
     /// Rule by which the later one of two decisions changes only a part of the other: it names its own end and the other one

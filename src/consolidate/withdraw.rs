@@ -151,7 +151,7 @@ fn restated(
     now: &MemoryMap,
     plans: &[Plan],
 ) -> Vec<Operation> {
-    let says = |it: &Memory| (it.claim.clone(), it.said_by, it.valid_from, it.ends);
+    let says = |it: &Memory| (it.claim.clone(), it.said_by, it.valid_from, it.last_said, it.ends);
     let other = |target: &&Memory| {
         now.get(&target.id).is_some_and(|it| !it.confirmed && says(it) != says(target))
     };

@@ -4,6 +4,7 @@ use super::entry::named;
 use super::{Claim, ClaimKind, Digest, MemoryId, RecordId, Speaker, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 named! {
     /// Stage of a fact. Every kind of claim has the same stages: a request is proposed, attempted,
@@ -132,6 +133,9 @@ pub struct Memory {
     pub decided: Option<PersonDecision>,
     /// Start of validity: the time of its first evidence.
     pub valid_from: Option<Timestamp>,
+    /// Time at which a speaker who is trusted as much as any other last said it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_said: Option<Timestamp>,
     /// End of validity; none while it holds.
     pub valid_until: Option<Timestamp>,
     /// End of the last day on which it matters, if a model found one.
@@ -198,6 +202,28 @@ impl Memory {
         self.valid_until = None;
         self.superseded_by = None;
         self.reason = None;
+    }
+
+    /// Notes that `by` says it at `at`. A less trusted speaker than before does not count as saying it again.
+    pub(crate) fn say_again(&mut self, by: Speaker, at: Option<Timestamp>) {
+        let last = match by.cmp(&self.said_by) {
+            Ordering::Less => at,
+            Ordering::Equal => self.last_said().max(at),
+            Ordering::Greater => self.last_said(),
+        };
+        self.valid_from = self.valid_from.into_iter().chain(at).min();
+        self.last_said = last.filter(|last| Some(*last) > self.valid_from);
+        self.said_by = self.said_by.min(by);
+    }
+
+    /// Time at which it was last said, by a speaker who is trusted as much as any other.
+    pub(crate) fn last_said(&self) -> Option<Timestamp> {
+        self.last_said.or(self.valid_from)
+    }
+
+    /// True if it was said again after `at`.
+    pub(crate) fn is_said_after(&self, at: Option<Timestamp>) -> bool {
+        self.last_said.is_some_and(|last| at.is_some_and(|at| at < last))
     }
 
     /// Returns true if the memory is neither settled nor refuted.

@@ -134,7 +134,7 @@ pub(super) fn ending(memory: &Memory, by: &Memory) -> Option<&'static str> {
 
 /// Words of a mark for what `by` may have done to `memory`, while the pair is open.
 pub(crate) fn suspicion(memory: &Memory, by: &Memory, is_partly: bool) -> Option<&'static str> {
-    let is_later = (memory.valid_from, memory.id) < (by.valid_from, by.id);
+    let is_later = (memory.last_said(), memory.id) < (by.last_said(), by.id);
     let asks = matches!(memory.claim, Claim::Request(_) | Claim::Discussion(_));
     match (&memory.claim, &by.claim) {
         (one, other) if asks && !memory.is_open() && one.kind() != other.kind() => None,
@@ -245,6 +245,7 @@ mod tests {
             edited: None,
             decided: None,
             valid_from: None,
+            last_said: None,
             valid_until: None,
             superseded_by: None,
             settled_by: None,
@@ -265,6 +266,19 @@ mod tests {
         let other = [("conflicts with", "src-9".to_owned())];
         let expected = ["replaced by src-0, src-1, src-2 and 2 more", "conflicts with src-9"];
         assert_eq!(marks(related(5).chain(other)), expected);
+    }
+
+    #[test]
+    fn of_two_that_may_contradict_the_one_that_was_said_last_is_the_later_one() {
+        let port = |from, last: Option<i64>| {
+            let decision = Decision { chosen: "port 8080".to_owned(), ..Decision::default() };
+            let mut memory = memory(Claim::Decision(decision), Stage::Decided);
+            (memory.valid_from, memory.last_said) = (Some(Timestamp(from)), last.map(Timestamp));
+            memory
+        };
+        let (again, between) = (port(2, Some(12)), port(6, None));
+        assert_eq!(suspicion(&between, &again, false), Some("possibly outdated by"));
+        assert_eq!(suspicion(&again, &between, false), Some("possibly in place of"));
     }
 
     #[test]

@@ -26,6 +26,7 @@ fn memory(name: &str, day: i64, claim: Claim, stage: Stage) -> Memory {
         confirmed: false,
         decided: None,
         valid_from: Some(Timestamp(1_767_355_200_000 + day * DAY)),
+        last_said: None,
         valid_until: None,
         superseded_by: None,
         settled_by: None,

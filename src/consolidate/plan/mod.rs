@@ -139,9 +139,11 @@ impl Plan {
 
 /// True if `now` differs from `after` only in what people changed.
 fn is_amended(after: &Memory, now: &Memory) -> bool {
-    // Older versions did not keep what settled a memory.
-    let Memory { confirmed, edited, decided, settled_by, settled_as, .. } = after.clone();
-    let mut bare = Memory { confirmed, edited, decided, settled_by, settled_as, ..now.clone() };
+    // Older versions did not keep what settled a memory, and when it was last said.
+    let Memory { confirmed, edited, decided, settled_by, settled_as, last_said, .. } =
+        after.clone();
+    let mut bare =
+        Memory { confirmed, edited, decided, settled_by, settled_as, last_said, ..now.clone() };
     if now.decided != after.decided {
         let Memory { stage, state, valid_until, superseded_by, reason, .. } = after.clone();
         bare = Memory { stage, state, valid_until, superseded_by, reason, ..bare };
@@ -237,6 +239,7 @@ impl Operation {
                 edited: None,
                 decided: None,
                 valid_from: facts.at,
+                last_said: None,
                 valid_until: None,
                 ends: facts.ends,
                 superseded_by: None,
@@ -260,8 +263,7 @@ impl Operation {
     /// Updates `memory` with what the record says, which is one of its sources.
     fn learn(&self, how: Merging, memory: &mut Memory) {
         let facts = &self.facts;
-        memory.valid_from = earlier(memory.valid_from, facts.at);
-        memory.said_by = memory.said_by.min(facts.said_by);
+        memory.say_again(facts.said_by, facts.at);
         // A case that is over does not end the rule that it was merged into.
         if memory.ends.is_some() && memory.valid_from < facts.at {
             memory.ends = facts.ends.or(memory.ends);
@@ -326,6 +328,7 @@ impl Operation {
                 let facts = &self.facts;
                 memory.claim = facts.claim.clone();
                 (memory.said_by, memory.valid_from) = (facts.said_by, facts.at);
+                memory.last_said = None;
                 memory.ends = facts.ends;
             }
         }
@@ -384,17 +387,12 @@ fn join(map: &mut MemoryMap, from: MemoryId, into: MemoryId) {
             memory.sources.push(source);
         }
     }
-    memory.said_by = memory.said_by.min(more.said_by);
+    memory.say_again(more.said_by, more.valid_from);
+    memory.say_again(more.said_by, more.last_said.or(more.valid_from));
     memory.confirmed |= more.confirmed;
     if more.claim.kind() == ClaimKind::Discussion {
         extend(&mut memory.claim, &more.claim);
     }
-    memory.valid_from = earlier(memory.valid_from, more.valid_from);
-}
-
-/// Earlier of two times, or the known one.
-fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
-    one.into_iter().chain(other).min()
 }
 
 /// Supersedes `old` by `by`, unless it is out of use already.
