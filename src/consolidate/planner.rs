@@ -455,6 +455,9 @@ const RESTATED: &str = "judged-restated";
 /// Rule of two memories that cannot both hold, although nothing tells that anything changed.
 const CONFLICT: &str = "judged-conflict";
 
+/// Rule of a wish or a question that is raised again, after it was fulfilled or settled.
+const ASKED_AGAIN: &str = "judged-asked-again";
+
 /// Rule of a memory that a model judged unrelated.
 pub(crate) const UNRELATED: &str = "judged-unrelated";
 
@@ -480,6 +483,9 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     Some(match verdict {
         Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
+        Verdict::Same | Verdict::Covered | Verdict::Covers if pair.reopens() => {
+            (ASKED_AGAIN, Ruling::Unrelated)
+        }
         // What was said about an open question stays with it.
         Verdict::Same | Verdict::Covered | Verdict::Covers
             if is_question && pair.memory.is_open() && pair.may_extend() =>

@@ -202,6 +202,29 @@ impl RulePair<'_> {
         self.new.subject.search.content == self.subject.search.content
     }
 
+    /// True if the record asks for what was done, or raises what was settled, before.
+    fn asks_again(&self) -> bool {
+        let is_wish = matches!(self.kind(), ClaimKind::Request | ClaimKind::Discussion);
+        let done = is_wish && self.memory.stage == Stage::Decided;
+        done && self.new.facts.stage == Stage::Proposed && self.order == Order::Later
+    }
+
+    /// True if the record asks in other words for what was done. What a decision granted is not asked for again, and an
+    /// assistant's words do not repeat a person's request.
+    pub(super) fn reopens(&self) -> bool {
+        self.asks_again() && self.may_extend() && !self.memory.is_granted()
+    }
+
+    /// True if both have the same values for the same topic, in other words.
+    fn is_restated(&self) -> bool {
+        let (new, old) = (&self.new.subject.statement, &self.subject.statement);
+        let same = new.repeats(old) || (self.order == Order::Later && new.retains(old));
+        // The same choice between other alternatives is about another matter.
+        let [one, other] = [&self.new.subject, self.subject].map(|it| &it.alternatives);
+        let is_apart = one.len() > 1 && other.len() > 1 && shared(one, other) < 2;
+        self.is_directive() && same && !is_apart
+    }
+
     fn is_repeated(&self) -> bool {
         self.is_equal() || (self.like.is_near && self.same_choice())
     }
@@ -247,10 +270,7 @@ fn past(pair: &RulePair<'_>) -> Option<Ruling> {
 
 /// A fulfilled request can be made again, and a settled question raised again.
 fn asked_again(pair: &RulePair<'_>) -> Option<Ruling> {
-    let is_wish = matches!(pair.kind(), ClaimKind::Request | ClaimKind::Discussion);
-    let done = is_wish && pair.memory.stage == Stage::Decided;
-    let asks = pair.new.facts.stage == Stage::Proposed;
-    let is_again = done && asks && pair.order == Order::Later && pair.is_repeated();
+    let is_again = pair.asks_again() && pair.is_repeated() || pair.reopens() && pair.is_restated();
     is_again.then_some(Ruling::Unrelated)
 }
 
@@ -345,15 +365,8 @@ fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
     (is_rerun || retries && works.is_finished && !works.is_preparation).then_some(ruling)
 }
 
-/// The same values for the same topic, in other words.
 fn restated(pair: &RulePair<'_>) -> Option<Ruling> {
-    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
-    let same = new.repeats(old) || (pair.order == Order::Later && new.retains(old));
-    // The same choice between other alternatives is about another matter.
-    let among = [&pair.new.subject, pair.subject].map(|it| it.alternatives.len());
-    let is_apart = among.iter().all(|it| *it > 1)
-        && shared(&pair.new.subject.alternatives, &pair.subject.alternatives) < 2;
-    (pair.is_directive() && same && !is_apart).then_some(Ruling::Merge(Merging::Provenance))
+    pair.is_restated().then_some(Ruling::Merge(Merging::Provenance))
 }
 
 /// The same decision with something else in one place; the rest of the claim tells what was there.
