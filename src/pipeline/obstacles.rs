@@ -51,7 +51,7 @@ pub(crate) fn spooled_line(spool: &Spool, hand_over: &SpooledHandOver) -> String
     let shell = |path: &Path| quoted(&path.to_string_lossy());
     let drop = format!("`rm {}` to drop it", shell(&spool.file(hand_over)));
     if let Some(gone) = hand_over.gone() {
-        return format!("{} is gone; run {drop}", gone.display());
+        return format!("{}: not found; unless its disk is away, run {drop}", gone.display());
     }
     let problem = problem.as_deref().unwrap_or("not enqueued yet");
     // The problem of a file, not of the store or the settings.
@@ -83,10 +83,7 @@ mod tests {
             problem: Some("the store is locked".to_owned()),
         };
         let line = spooled_line(&spool, &of(&folder.path().join("gone.jsonl")));
-        assert!(
-            line.contains("gone.jsonl is gone; run `rm ") && !line.contains("enqueue"),
-            "{line}"
-        );
+        assert!(line.contains("gone.jsonl: not found; ") && !line.contains("enqueue"), "{line}");
         let line = spooled_line(&spool, &of(folder.path()));
         assert!(line.starts_with("the store is locked; run `cd "), "{line}");
         assert!(line.contains(" && annalist enqueue ") && !line.contains("rm "), "{line}");
