@@ -221,7 +221,8 @@ impl RulePair<'_> {
         let same = new.repeats(old) || (self.order == Order::Later && new.retains(old));
         // The same choice between other alternatives is about another matter.
         let [one, other] = [&self.new.subject, self.subject].map(|it| &it.alternatives);
-        let is_apart = one.len() > 1 && other.len() > 1 && shared(one, other) < 2;
+        let is_apart =
+            self.same_choice() && one.len().min(other.len()) > 1 && shared(one, other) < 2;
         self.is_directive() && same && !is_apart
     }
 
