@@ -51,7 +51,10 @@ pub(crate) fn spooled_line(spool: &Spool, hand_over: &SpooledHandOver) -> String
     let shell = |path: &Path| quoted(&path.to_string_lossy());
     let drop = format!("`rm {}` to drop it", shell(&spool.file(hand_over)));
     if let Some(gone) = hand_over.gone() {
-        return format!("{}: not found; unless its disk is away, run {drop}", gone.display());
+        let is_transcript = gone.ends_with(transcript);
+        let what =
+            if is_transcript { ": not found; unless its disk is away," } else { " is gone;" };
+        return format!("{}{what} run {drop}", gone.display());
     }
     let problem = problem.as_deref().unwrap_or("not enqueued yet");
     // The problem of a file, not of the store or the settings.
