@@ -1,4 +1,4 @@
-//! What is said, asked or changed again, in whatever order its conversations are read.
+//! Repeated statements, requests and changes, in any order in which their conversations are read.
 
 use super::fixture::*;
 use super::{Memories, Verdict, Verdicts, consolidate};
