@@ -29,7 +29,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -423,10 +423,10 @@ fn name_of(transcript: &Path) -> &str {
 fn working_folder(transcript: &Path) -> Option<PathBuf> {
     /// Maximum size of the lines before the first one with the folder.
     const HEAD_BYTES_MAX: u64 = 256 * 1024;
-    let mut head = Vec::new();
-    File::open(transcript).ok()?.take(HEAD_BYTES_MAX).read_to_end(&mut head).ok()?;
-    let head = String::from_utf8_lossy(&head);
-    let named = head.lines().find_map(|line| Some(beginning(line)["cwd"].as_str()?.into()));
+    let head = BufReader::new(File::open(transcript).ok()?.take(HEAD_BYTES_MAX));
+    let mut lines = head.split(b'\n').map_while(Result::ok);
+    let named = lines
+        .find_map(|line| Some(beginning(&String::from_utf8_lossy(&line))["cwd"].as_str()?.into()));
     named.or_else(|| project_of(transcript))
 }
 
