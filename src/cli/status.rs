@@ -334,10 +334,16 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<()> {
     for it in unbalanced().take(shown) {
         let (id, path) = (short(&it.session.id), tail(&it.session.path, PATH_LETTERS));
         match it.entries {
-            None => output::line(&format!(
-                "{YELLOW}unfinished{YELLOW:#} {id} {path}: some slices have no answer yet; \
-                 replaying it again also runs its waiting jobs"
-            ))?,
+            None => {
+                let how = match it.totals.coverage.pending {
+                    0 => "its replay was stopped; replaying it again finishes it",
+                    _ => {
+                        "some slices have no answer yet; replaying it again also runs its waiting \
+                         jobs"
+                    }
+                };
+                output::line(&format!("{YELLOW}unfinished{YELLOW:#} {id} {path}: {how}"))?;
+            }
             Some(entries) => output::line(&format!(
                 "{RED}unbalanced{RED:#} {id} {path}: {entries} entries, {} accounted for",
                 it.totals.coverage.total()

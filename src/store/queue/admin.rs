@@ -268,14 +268,6 @@ fn reopen_jobs(db: &mut Db, targets: &[&QueuedJob], now: Timestamp) -> Result<()
         return Ok(());
     }
     for target in targets {
-        // Reverts their coverage, by failed runs or without a run. The cross join makes SQLite
-        // start with the jobs table.
-        let sql = "UPDATE runs SET current = 0 WHERE no IN (
-            SELECT r.no FROM jobs j CROSS JOIN runs r
-            WHERE j.no = ?1 AND r.session_no = j.session_no
-                AND r.first_ordinal = j.first_ordinal AND r.first_part = j.first_part
-                AND r.slice = j.slice AND r.state = 'failed' AND r.current = 1)";
-        db.run(sql, values![target.no])?;
         entry::uncover_without_run(db, target.session_no, target.ordinals)?;
         // Neither a cancelled nor a stale job has an answer to avoid.
         let sql = "UPDATE jobs SET state = 'ready', reason = NULL, detail = NULL, until = NULL,
@@ -284,8 +276,20 @@ fn reopen_jobs(db: &mut Db, targets: &[&QueuedJob], now: Timestamp) -> Result<()
                     + CASE WHEN state = 'cancelled' OR reason = ?3 THEN 0 ELSE 1 END
             WHERE no = ?1";
         db.run(sql, values![target.no, now, ErrorKind::Stale.name()])?;
+        retract_failed_runs(db, &target.id)?;
     }
     restore_shared_coverage(db, targets)
+}
+
+/// Reverts the coverage by failed runs of an open job. The cross join makes SQLite start with the
+/// jobs table.
+pub(super) fn retract_failed_runs(db: &mut Db, open: &JobId) -> Result<()> {
+    let sql = "UPDATE runs SET current = 0 WHERE no IN (
+        SELECT r.no FROM jobs j CROSS JOIN runs r
+        WHERE j.id = ?1 AND j.finished_at IS NULL AND r.session_no = j.session_no
+            AND r.first_ordinal = j.first_ordinal AND r.first_part = j.first_part
+            AND r.slice = j.slice AND r.state = 'failed' AND r.current = 1)";
+    db.run(sql, values![&open.0])
 }
 
 /// Marks dead and cancelled jobs as done if their entries were extracted since, as by a replay.

@@ -3,6 +3,7 @@
 //! The jobs of one replay are a batch. A replay reads whole sessions, however far they were ingested
 //! before. A job that is already queued joins the batch unchanged.
 
+use super::admin::retract_failed_runs;
 use crate::domain::{
     Digest, Entry, FINDINGS_MAX, Finding, Format, Job, JobId, JobState, Session, SessionId,
     SliceId, Timestamp, Wait,
@@ -288,6 +289,7 @@ fn write_part(db: &mut Db, part: &BatchPart) -> Result<()> {
         let sql = "INSERT INTO batch_jobs (batch, job_no) SELECT ?1, no FROM jobs WHERE id = ?2
             ON CONFLICT DO NOTHING";
         db.run(sql, values![&part.batch, &job.job.id.0])?;
+        retract_failed_runs(db, &job.job.id)?;
     }
     if let Some(end) = &part.end {
         // Marks the cut even if not all slices were queued: later growth starts a new slice here.

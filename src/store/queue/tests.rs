@@ -1,6 +1,6 @@
 //! The queue through its public functions.
 
-use super::super::fixture::{conversation, entry, failed, on_each_store, staging};
+use super::super::fixture::{conversation, entry, failed, on_each_store, stage, staging};
 use super::*;
 use crate::domain::*;
 use crate::domain::{Digest, JobId, SliceId, Wait};
@@ -258,24 +258,43 @@ async fn dead_jobs_open_again_under_another_prompt_only() {
     .await;
 }
 
+/// Returns the only part of a replay, with the slice of this run.
+fn part(session: &Session, batch: &str, of: &Staging) -> BatchPart {
+    let job = Job { slice: of.run.slice, ..job("a", (0, 9)) };
+    BatchPart {
+        batch: batch.to_owned(),
+        session: session.clone(),
+        begins: true,
+        entries: (0..10).map(entry).collect(),
+        jobs: vec![BatchJob { job, generation: 0 }],
+        asking: of.run.asking,
+        end: None,
+        at: Timestamp(100),
+    }
+}
+
+#[tokio::test]
+async fn a_failed_slice_that_a_replay_queues_again_is_pending() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let failed = failed(staging(&session, "a", 0, &[]));
+        stage(&store, failed.clone()).await.unwrap();
+        assert_eq!(store.status().await.unwrap().coverage().failed, 10);
+        store.enqueue_part(part(&session, "again", &failed)).await.unwrap();
+        let status = store.status().await.unwrap();
+        assert_eq!(status.coverage(), Coverage { pending: 10, ..Coverage::default() });
+        assert_eq!(status.failed, []);
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_dead_job_of_two_batches_stays_until_the_second_one_ends() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
         let failed = failed(staging(&session, "a", 0, &[]));
-        let job = Job { slice: failed.run.slice, ..job("a", (0, 9)) };
         for batch in ["first", "second"] {
-            let part = BatchPart {
-                batch: batch.to_owned(),
-                session: session.clone(),
-                begins: true,
-                entries: (0..10).map(entry).collect(),
-                jobs: vec![BatchJob { job: job.clone(), generation: 0 }],
-                asking: failed.run.asking,
-                end: None,
-                at: Timestamp(100),
-            };
-            store.enqueue_part(part).await.unwrap();
+            store.enqueue_part(part(&session, batch, &failed)).await.unwrap();
         }
         let claimed = store.claim(claim(1, 100)).await.unwrap().jobs.remove(0);
         let dead = JobEnding::Dead {
