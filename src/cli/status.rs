@@ -27,7 +27,7 @@ use queue::{LINE_LETTERS, QueueReport};
 pub(super) use queue::{dead, in_line};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -482,9 +482,14 @@ impl UnreadReport {
         let (found, _) = walk(std::slice::from_ref(&folder));
         let found = found.iter().filter(|it| (deletion.is_transcript)(&it.path));
         let (mut folders, mut has_others) = (BTreeSet::new(), false);
+        // Many transcripts share a folder.
+        let mut elsewhere: HashMap<PathBuf, bool> = HashMap::new();
         for file in found.filter(|it| !known.is_read(&it.path)) {
             let works_in = working_folder(&file.path);
-            if works_in.as_deref().is_some_and(|it| known.is_elsewhere(it)) {
+            let mut is_elsewhere = |folder: &PathBuf| {
+                *elsewhere.entry(folder.clone()).or_insert_with(|| known.is_elsewhere(folder))
+            };
+            if works_in.as_ref().is_some_and(&mut is_elsewhere) {
                 has_others = true;
             } else if !known.is_forgotten(&file.path, works_in.as_deref()) {
                 self.transcripts += 1;
