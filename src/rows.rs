@@ -53,6 +53,8 @@ json_row! {
         pub(crate) kind: ClaimKind = it.record.claim.kind(),
         pub(crate) claim: &'a Claim = &it.record.claim,
         pub(crate) state: RecordState = it.record.state,
+        /// True if a rule made no memory of it, or a person set it aside by an undo.
+        pub(crate) discarded: bool = it.is_discarded,
         reason: Option<&'a str> = it.record.reason.as_deref(),
         pub(crate) score: f64 = (it.record.score * 1000.0).round() / 1000.0,
         pub(crate) namespace: &'a str = &it.record.provenance.namespace,

@@ -82,6 +82,13 @@ fn plans_are_undone_and_made_again_to_the_same_bytes() {
     }
     assert_eq!(memories(&place), kept);
     place.run(&["consolidate", "--undo", "0000"]).refused(2, &["no plan begins with `0000`"]);
+    let staged = place.json(&["records", "--state", "staged", "--json"]);
+    let staged = staged.as_array().unwrap();
+    assert!(staged.iter().all(|it| it["discarded"] == true));
+    let shown = place.run(&["records", "show", staged[0]["id"].as_str().unwrap()]).stdout;
+    assert!(shown.contains("  discarded, score "), "{shown}");
+    let listed = place.run(&["records", "--state", "staged"]);
+    assert!(listed.stderr.contains(&format!("{} discarded: ", staged.len())), "{}", listed.stderr);
     let other = place.json(&["consolidate", "log", "--namespace", "none", "--json"]);
     assert_eq!(other, Value::Array(vec![]));
 }

@@ -171,7 +171,7 @@ pub(super) async fn run(mut args: Args, file: Option<&Path>) -> Result<()> {
         Some(Command::List { filter, json }) => list(&store, &filter, json).await,
         Some(Command::Show { id, in_transcript: true, .. }) => {
             for page in pages(&store, &id).await? {
-                print_claim(&page.stored.record)?;
+                print_claim(&page.stored)?;
                 why::print_in_transcript(&store, &page, &Gate::new(&config.pii)).await?;
             }
             Ok(())
@@ -217,6 +217,11 @@ fn print(records: &[StoredRecord], as_json: bool) -> Result<()> {
     let rows: Vec<RecordRow<'_>> = records.iter().map(RecordRow::of).collect();
     output::rows(&rows, as_json, "no records match: `annalist status` shows what was read")?;
     let quarantined = rows.iter().filter(|it| it.state == RecordState::Quarantined).count();
+    let is_discarded = |it: &&RecordRow<'_>| it.state == RecordState::Staged && it.discarded;
+    let discarded = rows.iter().filter(is_discarded).count();
+    if discarded > 0 && !as_json {
+        output::note(&format!("· {discarded} discarded: by a rule or an undo, so not in memory"));
+    }
     if quarantined > 0 && !as_json {
         output::note(&format!(
             "{YELLOW}?{YELLOW:#} {quarantined} quarantined: not proven, so not in memory; \
@@ -232,7 +237,7 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<()> {
             output::json(&RecordRow::of(&page.stored))?;
             continue;
         }
-        print_claim(&page.stored.record)?;
+        print_claim(&page.stored)?;
         output::note(&format!(
             "{DIM}annalist why {} shows its evidence{DIM:#}",
             short(&page.stored.record.id)

@@ -3,11 +3,11 @@
 use crate::cli::output::{
     BOLD, DIM, GREEN, Result, Row, YELLOW, day, dollars, json_row, line, short, shorten, time,
 };
-use crate::domain::{Digest, Finding, OutputMode, Record, RecordState, RunState, Usage};
+use crate::domain::{Digest, Finding, OutputMode, RecordState, RunState, Usage};
 use crate::memory_card::Card;
 use crate::privacy::Redacted;
 use crate::rows::{RecordRow, kind_in_words};
-use crate::store::{Run, RunFailure, StoredCard, StoredRun};
+use crate::store::{Run, RunFailure, StoredCard, StoredRecord, StoredRun};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -28,7 +28,11 @@ impl Row for RecordRow<'_> {
     const SPARE: &'static [usize] = &[3, 5, 4];
 
     fn cells(&self) -> Vec<String> {
-        let doubt = if self.state == RecordState::Quarantined { "? " } else { "" };
+        let mark = match self.state {
+            RecordState::Quarantined => "? ",
+            RecordState::Staged if self.discarded => "· ",
+            RecordState::Staged | RecordState::Replaced => "",
+        };
         vec![
             short(&self.id),
             day(self.at.as_deref()),
@@ -36,7 +40,7 @@ impl Row for RecordRow<'_> {
             self.namespace.to_owned(),
             short(&self.session),
             format!("{:.2}", self.score),
-            format!("{doubt}{}", shorten(self.claim.headline(), HEADLINE_LETTERS)),
+            format!("{mark}{}", shorten(self.claim.headline(), HEADLINE_LETTERS)),
         ]
     }
 }
@@ -115,8 +119,10 @@ json_row! {
     }
 }
 
-pub(crate) fn print_claim(record: &Record) -> Result<()> {
+pub(crate) fn print_claim(stored: &StoredRecord) -> Result<()> {
+    let record = &stored.record;
     let state = match record.state {
+        RecordState::Staged if stored.is_discarded => format!("{DIM}discarded{DIM:#}"),
         RecordState::Staged => format!("{GREEN}staged{GREEN:#}"),
         RecordState::Quarantined => format!("{YELLOW}quarantined{YELLOW:#}"),
         RecordState::Replaced => format!("{DIM}replaced{DIM:#}"),

@@ -190,7 +190,7 @@ async fn print_standing(
 
 fn print_why(why: &RecordSources) -> Result<()> {
     let stored = &why.page.stored;
-    print_claim(&stored.record)?;
+    print_claim(stored)?;
     output::line("")?;
     for (evidence, entry) in stored.record.evidence.iter().zip(&why.entries) {
         let when = entry.as_ref().and_then(|entry| entry.at);
