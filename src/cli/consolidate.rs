@@ -600,7 +600,12 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
     };
     output::line(&format!("  {line}"))?;
     for effect in &operation.effects {
-        let other = of(effect.memory);
+        // Of the memory itself, what caused the change is shown.
+        let is_own = Some(effect.memory) == operation.disposition.home();
+        let (by, other) = match is_own && effect.by != effect.memory && !effect.restores {
+            true => (" by", of(effect.by)),
+            false => ("", of(effect.memory)),
+        };
         let rule = Some(&*effect.rule);
         let becomes = match effect.stage {
             Some(stage) => {
@@ -612,7 +617,7 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
             None => "linked",
         };
         let why = reason(&effect.rule);
-        output::line(&format!("      {DIM}→ {becomes}: {other}  {why}{DIM:#}"))?;
+        output::line(&format!("      {DIM}→ {becomes}{by}: {other}  {why}{DIM:#}"))?;
     }
     Ok(())
 }

@@ -49,6 +49,11 @@ fn new_memories_are_summed_up_and_open_pairs_are_those_of_the_review() {
             (0..lines.len()).filter(|at| lines[*at].ends_with("by rule: new")).collect();
         assert_eq!(numbers(printed, " new  --json") + listed.len(), staged, "{printed}");
         assert!(listed.iter().all(|at| lines[at + 1].contains("→")), "{printed}");
+        let words = |at: usize, from| lines[at].split_once(from)?.1.split("  by ").next();
+        for at in listed {
+            let kind = lines[at].split_whitespace().nth(1).unwrap();
+            assert_ne!(words(at, kind), words(at + 1, ":"), "what settled it: {printed}");
+        }
     }
     let review = place.run(&["memory", "review"]).stderr;
     let pairs = numbers(&review, " pairs left open or contradictory");
