@@ -13,7 +13,7 @@ use crate::config::{Config, namespace_name};
 use crate::consolidate::{UNRELATED, is_judged};
 use crate::domain::{
     BY_PERSON, Change, Digest, Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryState,
-    Merging, Operation, Plan, RELATED, Settlement, is_partly,
+    Merging, Operation, Plan, PlanId, RELATED, Settlement, Timestamp, is_partly,
 };
 use crate::memory_dir::{OutputStyle, source_tag, suspicion};
 use crate::pipeline::{
@@ -462,8 +462,11 @@ async fn undo(consolidator: &Consolidator, config: &Config, id: &str, as_json: b
 
 async fn log(store: &Store, namespace: Option<&str>, as_json: bool) -> Result<()> {
     note_unknown(store, namespace).await?;
-    let rows: Vec<AppliedPlan> =
-        store.plans(namespace).await?.iter().map(AppliedPlan::of).collect();
+    let mut plans = store.plans(namespace).await?;
+    // A plan that was redone shows once, as it was last applied.
+    let last: BTreeMap<PlanId, Timestamp> = plans.iter().map(|it| (it.plan.id, it.at)).collect();
+    plans.retain(|it| last.get(&it.plan.id) == Some(&it.at));
+    let rows: Vec<AppliedPlan> = plans.iter().map(AppliedPlan::of).collect();
     output::rows(&rows, as_json, "no plans applied: `annalist consolidate` applies one")
 }
 

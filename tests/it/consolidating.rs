@@ -82,11 +82,6 @@ fn plans_are_undone_and_made_again_to_the_same_bytes() {
     }
     assert!(memories(&place).is_empty());
     assert_eq!(place.json(&["consolidate", "--json"]), Value::Array(vec![]), "it is remembered");
-    for plan in log.as_array().unwrap() {
-        place.json(&["consolidate", "--redo", plan["plan"].as_str().unwrap(), "--json"]);
-    }
-    assert_eq!(memories(&place), kept);
-    place.run(&["consolidate", "--undo", "0000"]).refused(2, &["no plan begins with `0000`"]);
     let staged = place.json(&["records", "--state", "staged", "--json"]);
     let staged = staged.as_array().unwrap();
     assert!(staged.iter().all(|it| it["discarded"] == true));
@@ -94,6 +89,15 @@ fn plans_are_undone_and_made_again_to_the_same_bytes() {
     assert!(shown.contains("  discarded, score "), "{shown}");
     let listed = place.run(&["records", "--state", "staged"]);
     assert!(listed.stderr.contains(&format!("{} discarded: ", staged.len())), "{}", listed.stderr);
+    for plan in log.as_array().unwrap() {
+        place.json(&["consolidate", "--redo", plan["plan"].as_str().unwrap(), "--json"]);
+    }
+    assert_eq!(memories(&place), kept);
+    let again = place.json(&["consolidate", "log", "--json"]);
+    let again = again.as_array().unwrap();
+    assert_eq!(again.len(), log.as_array().unwrap().len(), "each plan once");
+    assert!(again.iter().all(|it| it["undone_at"].is_null()));
+    place.run(&["consolidate", "--undo", "0000"]).refused(2, &["no plan begins with `0000`"]);
     let other = place.json(&["consolidate", "log", "--namespace", "none", "--json"]);
     assert_eq!(other, Value::Array(vec![]));
 }
