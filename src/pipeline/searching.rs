@@ -287,7 +287,7 @@ fn fused(by_words: Vec<(usize, f64)>, near: &[usize]) -> Vec<(usize, f64)> {
     fused
 }
 
-/// Hits by score, each memory once.
+/// Hits by score, each memory once; what is not proven comes last.
 fn ranked(hits: Vec<SearchHit>, order: Vec<(usize, f64)>) -> Vec<SearchHit> {
     let mut hits: Vec<Option<SearchHit>> = hits.into_iter().map(Some).collect();
     let mut ranked: Vec<SearchHit> = Vec::with_capacity(order.len());
@@ -300,7 +300,10 @@ fn ranked(hits: Vec<SearchHit>, order: Vec<(usize, f64)>) -> Vec<SearchHit> {
             ranked.push(hit);
         }
     }
-    ranked.sort_by(|one, other| other.score.total_cmp(&one.score));
+    let is_unproven = |hit: &SearchHit| hit.state == HitState::Quarantined;
+    ranked.sort_by(|one, other| {
+        is_unproven(one).cmp(&is_unproven(other)).then(other.score.total_cmp(&one.score))
+    });
     ranked
 }
 

@@ -202,6 +202,17 @@ fn nothing_found_is_one_line_and_the_current_folder_is_a_namespace() {
 }
 
 #[test]
+fn what_is_not_proven_stands_below_everything_else_that_is_found() {
+    for place in places() {
+        let words = "measure the queue with cargo bench";
+        let hits = place.json(&["search", words, "--all", "--limit", "99", "--json"]);
+        let states: Vec<&Value> = list(&hits).iter().map(|hit| &hit["state"]).collect();
+        let unproven = states.iter().position(|it| **it == "quarantined").unwrap();
+        assert!(0 < unproven && unproven == states.len() - 1, "{states:?}");
+    }
+}
+
+#[test]
 fn what_was_superseded_stands_below_what_took_its_place() {
     let stub = judge(|_| Answer::Call(json!({"dispositions": [says("x", "new", None, None)]})));
     let place = opposed(&stub);
