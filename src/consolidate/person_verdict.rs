@@ -68,7 +68,7 @@ impl PersonVerdict {
                 // One verdict, which is the last on both.
                 let is_kept = one.id != other.id && one.decided == other.decided && by_person(one);
                 (is_kept && !is_asked() && is_active(one) && is_active(other))
-                    .then(|| "a person already decided that both hold".to_owned())
+                    .then(|| "a person already decided that both hold: nothing to do".to_owned())
             }
             PersonVerdict::Supersede { old, new } => {
                 let (old, new) = (get(old)?, get(new)?);
@@ -131,17 +131,25 @@ struct Deciding<'a> {
 
 impl<'a> Deciding<'a> {
     fn get(&self, id: MemoryId) -> Result<&'a Memory, String> {
-        self.memories.get(&id).ok_or_else(|| format!("memory {id} is gone"))
+        self.memories.get(&id).ok_or_else(|| {
+            format!(
+                "memory {id} does not exist any more: `annalist memory list` shows those that do"
+            )
+        })
     }
 
     fn two(&self, one: MemoryId, other: MemoryId) -> Result<[&'a Memory; 2], String> {
         let (one, other) = (self.get(one)?, self.get(other)?);
         if one.id == other.id {
-            return Err("both are the same memory: name two".to_owned());
+            let it = named(one);
+            return Err(format!("both IDs name the same memory, {it}: name two different ones"));
         }
         if one.namespace != other.namespace {
             let (one, other) = (&one.namespace, &other.namespace);
-            return Err(format!("they are in different namespaces: `{one}` and `{other}`"));
+            return Err(format!(
+                "the two memories are in different namespaces, `{one}` and `{other}`: name two of \
+                 one namespace"
+            ));
         }
         Ok([one, other])
     }
@@ -172,8 +180,13 @@ impl<'a> Deciding<'a> {
             return Err(out_of_use(memory));
         }
         let stage = memory.stage_once(true).ok_or_else(|| {
-            let kind = memory.claim.kind().name();
-            format!("a {kind} like this is never open: `annalist memory supersede` replaces it")
+            let (id, kind) = (memory.id, memory.claim.kind().name());
+            format!(
+                "{} is a {kind}, and only open requests, questions and failures are closed: if \
+                 another memory replaces it, `annalist memory supersede {id} OTHER`; if it is \
+                 wrong, `annalist memory retract {id}`",
+                named(memory)
+            )
         })?;
         let stage = Some(stage).filter(|_| memory.is_open());
         let mut operations = self.alone(memory, Effect { stage, ..self.effect(memory, memory) });
@@ -192,7 +205,10 @@ impl<'a> Deciding<'a> {
         let stage = memory.stage_once(false).filter(|_| !memory.is_open());
         if is_active && memory.stage_once(false).is_none() {
             let kind = memory.claim.kind().name();
-            return Err(format!("this {kind} is active: there is nothing to reopen"));
+            return Err(format!(
+                "{} is a {kind} in use: there is nothing to reopen",
+                named(memory)
+            ));
         }
         let by = memory.superseded_by.and_then(|by| self.memories.get(&by)).unwrap_or(memory);
         let effect = self.effect(memory, by);
@@ -286,8 +302,8 @@ fn named(memory: &Memory) -> String {
 }
 
 fn out_of_use(memory: &Memory) -> String {
-    let (id, name, state) = (memory.id, named(memory), memory.state.name());
-    format!("{name} is {state}: `annalist memory reopen {id}` puts it back into use")
+    let (id, name, state) = (memory.id, named(memory), memory.standing());
+    format!("{name} is already {state}: to decide on it, first `annalist memory reopen {id}`")
 }
 
 #[cfg(test)]
@@ -523,10 +539,10 @@ mod tests {
         let foreign = MemoryId(crate::domain::Digest::of(&["x"]));
         for (verdict, why) in [
             (two, "the same memory"),
-            (PersonVerdict::Close { memory: new }, "never open"),
-            (PersonVerdict::Close { memory: gone }, "is superseded"),
+            (PersonVerdict::Close { memory: new }, "is a decision, and only open requests"),
+            (PersonVerdict::Close { memory: gone }, "is already superseded: "),
             (PersonVerdict::Reopen { memory: new }, "nothing to reopen"),
-            (PersonVerdict::Supersede { old: foreign, new }, "is gone"),
+            (PersonVerdict::Supersede { old: foreign, new }, "does not exist any more: "),
         ] {
             let refused = decide(verdict, &state, &[], day(9)).unwrap_err();
             assert!(refused.contains(why), "{refused}");

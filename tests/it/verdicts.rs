@@ -80,8 +80,10 @@ fn a_verdict_is_a_plan_that_can_be_undone_and_no_rule_takes_it_back() {
     place.json(&["memory", "keep-both", &redis, &postgres, "--json"]);
     assert_eq!(states(&place), ["active", "active"]);
     let shown = place.run(&["memory", "show", &redis]);
-    assert!(shown.stdout.contains("person-kept-both"), "{}", shown.stdout);
-    place.run(&["memory", "close", &redis]).refused(2, &["never open"]);
+    assert!(shown.stdout.contains("kept both by a person"), "{}", shown.stdout);
+    place
+        .run(&["memory", "close", &redis])
+        .refused(2, &["is a decision, and only", "annalist memory supersede"]);
     let history = place.json(&["memory", "history", &redis, "--json"]);
     assert!(history.to_string().contains("person-superseded"), "{history}");
     let why = place.json(&["why", &redis, "--json"]);
