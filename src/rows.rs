@@ -4,7 +4,7 @@ use crate::domain::{
     Claim, ClaimKind, Digest, Evidence, Format, Match, Memory, MemoryId, MemoryState,
     PersonDecision, RecordId, RecordState, Speaker, Stage,
 };
-use crate::memory_dir::{CONFLICTS_WITH, source_tag};
+use crate::memory_dir::{CONFLICTS_WITH, source_tag, standing};
 use crate::pipeline::{HitState, SearchHit};
 use crate::privacy::Redacted;
 use crate::search::Query;
@@ -106,7 +106,7 @@ json_row! {
         stage: Stage = memory.stage,
         state: MemoryState = memory.state,
         /// State in a word or two, such as `done` or `withdrawn`.
-        standing: &'static str = memory.standing(),
+        standing: &'static str = standing(memory),
         said_by: Speaker = memory.said_by,
         confirmed: bool = memory.confirmed,
         decided: Option<&'a PersonDecision> = memory.decided.as_ref(),

@@ -222,6 +222,11 @@ pub(crate) fn section(memory: &Memory) -> Section {
     }
 }
 
+/// State in a word or two, for people: a standing rule is nothing to do, so it is never open.
+pub(crate) fn standing(memory: &Memory) -> &'static str {
+    if section(memory) == Section::Rule { "holds" } else { memory.standing() }
+}
+
 /// True for a person's decision that holds until further notice.
 pub(super) fn is_standing_rule(memory: &Memory, decision: &Decision) -> bool {
     let is_persons = memory.confirmed || memory.said_by == Speaker::Person;

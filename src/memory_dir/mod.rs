@@ -38,7 +38,7 @@ pub(crate) use document::{Block, Part};
 pub(crate) use escape::{inline, words_line};
 pub(crate) use facts::{
     CONFLICTS_WITH, Contradiction, IN_PART_REPLACED_BY, LastRun, NOT_FOUND, PAST, Section, marks,
-    past_end, section, suspicion,
+    past_end, section, standing, suspicion,
 };
 pub use facts::{Facts, SessionNote};
 pub(crate) use kind::{

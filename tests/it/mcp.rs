@@ -135,7 +135,10 @@ fn an_answer_has_the_words_their_place_their_speaker_and_whether_they_hold() {
         assert!(why.contains("evidence for ") && why.contains(&said), "{why}");
         assert!(why.contains(words) && why.contains("holds now"), "{why}");
         let history = client.call("history", json!({"id": id})).await;
-        assert!(history.contains("## changes\n- ") && history.contains(" by "), "{history}");
+        assert!(
+            history.contains("## changes\n- ") && history.contains("became memory (new): "),
+            "{history}"
+        );
         let record = hit["record"].as_str().unwrap();
         let read = client.read(&format!("annalist://record/{record}")).await.unwrap();
         assert!(read.contains(&said), "{read}");

@@ -11,6 +11,7 @@ use crate::config::namespace_name;
 use crate::domain::{
     Digest, Memory, MemoryId, MemoryMap, MemoryState, RecordId, Stage, Timestamp, shown_words,
 };
+use crate::memory_dir::standing;
 use crate::pipeline::{
     self, MemoryChange, MissingName, Verification, VerifyError, hit_of_memory, marked, memories_at,
     memory_history, memory_named, rule_in_words,
@@ -196,7 +197,7 @@ pub(super) async fn named(store: &Store, id: &str) -> Result<Memory> {
 
 async fn print(store: &Store, memory: &Memory) -> Result<()> {
     let state = match memory.state {
-        MemoryState::Active => format!("{GREEN}{}{GREEN:#}", memory.standing()),
+        MemoryState::Active => format!("{GREEN}{}{GREEN:#}", standing(memory)),
         _ if memory.is_answered() => format!("{GREEN}{}{GREEN:#}", memory.standing()),
         MemoryState::Superseded | MemoryState::Retracted => {
             let stage = memory.stage_in_words();
@@ -219,7 +220,7 @@ async fn print(store: &Store, memory: &Memory) -> Result<()> {
     }
     output::line("")?;
     let confirmed = match &memory.decided {
-        Some(decision) => format!("{} {}", decision.rule, decision.at),
+        Some(it) => format!("{} by a person, {}", rule_in_words(&it.rule), it.at),
         None if memory.confirmed => "by a person, in the directory".to_owned(),
         None => String::new(),
     };
@@ -232,7 +233,7 @@ async fn print(store: &Store, memory: &Memory) -> Result<()> {
         ("confirmed", confirmed),
         ("since", output::time(memory.valid_from).unwrap_or_else(|| "an unknown time".to_owned())),
         ("until", output::time(memory.valid_until).unwrap_or_default()),
-        ("reason", memory.reason.clone().unwrap_or_default()),
+        ("reason", memory.reason.as_deref().map(rule_in_words).unwrap_or_default()),
         ("replaced by", replaced_by),
         (memory.settled_in_words(), settled_by),
     ];

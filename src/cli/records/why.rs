@@ -10,7 +10,7 @@ use crate::cli::output::{self, BOLD, DIM, Failure, Result, YELLOW, json_row, pai
 use crate::cli::session_input::{Heard, Source};
 use crate::cli::settings;
 use crate::domain::{Entry, EntryKind, Evidence, Memory, OutputMode, Speaker};
-use crate::memory_dir::{SOURCE, Tag, source_tag};
+use crate::memory_dir::{SOURCE, Tag, source_tag, standing};
 use crate::pipeline::{Why, why as lookup};
 use crate::privacy::{Gate, Redacted, strip_private};
 use crate::rows::RecordRow;
@@ -172,9 +172,9 @@ async fn print_standing(
         (memory, _) => memory,
     };
     let Some(memory) = memory else { return Ok(()) };
-    let standing = format!("{}, {}", source_tag(memory.id), memory.standing());
+    let state = format!("{}, {}", source_tag(memory.id), standing(&memory));
     let mut rows = vec![
-        ("memory", standing),
+        ("memory", state),
         ("edited", memory.edited.as_ref().map(|_| memory.words().to_owned()).unwrap_or_default()),
         ("replaced by", headline(store, memory.replaced_by()).await?),
         (memory.settled_in_words(), headline(store, memory.settler()).await?),

@@ -7,7 +7,7 @@ use crate::domain::{
     Claim, Evidence, Memory, Session, Speaker, Timestamp, Tokens, estimate_tokens,
 };
 use crate::memory_dir::source_tag;
-use crate::pipeline::{HitState, MemoryChange, SearchHit};
+use crate::pipeline::{HitState, MemoryChange, SearchHit, rule_in_words};
 use crate::privacy::{Gate, Redacted};
 use crate::search::Query;
 use crate::store::AuditEntry;
@@ -106,12 +106,12 @@ impl<'g> Answer<'g> {
     }
 
     pub(super) fn change(&mut self, change: &MemoryChange) {
-        let AuditEntry { at, deed, rule, .. } = &change.entry;
-        let rule = rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
-        let became = change.event.as_ref().map(|Event { stage, state, record, at, .. }| {
-            let (stage, state, record) = (stage.name(), state.name(), short(record));
-            format!(": {stage}, {state}; record {record}, said {}", day(*at))
+        let AuditEntry { at, rule, .. } = &change.entry;
+        let rule = rule.as_ref().map(|rule| format!(" ({})", rule_in_words(rule)));
+        let became = change.event.as_ref().map(|Event { standing, record, at, .. }| {
+            format!(": {standing}; record {}, said {}", short(record), day(*at))
         });
+        let (deed, rule) = (change.in_words(), rule.unwrap_or_default());
         self.line(&format!("- {at} {deed}{rule}{}", became.unwrap_or_default()));
     }
 }

@@ -5,7 +5,7 @@ use crate::adapters::clock;
 use crate::domain::{
     Claim, Evidence, Memory, Record, RecordId, SessionId, Speaker, Timestamp, shown_words,
 };
-use crate::memory_dir::{Section, section};
+use crate::memory_dir::{Section, section, standing};
 use crate::pipeline::marked;
 use crate::rows::MemoryRow;
 use crate::server::state::ServerState;
@@ -27,7 +27,7 @@ pub(super) fn address(session: SessionId, ordinal: u32) -> String {
 
 /// View of a memory without its first source and its marks.
 pub(super) fn memory_view(memory: &Memory) -> Value {
-    view(memory, memory.standing().to_owned(), None)
+    view(memory, standing(memory).to_owned(), None)
 }
 
 fn view(memory: &Memory, standing: String, first: Option<&Record>) -> Value {
