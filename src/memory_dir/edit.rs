@@ -68,6 +68,25 @@ impl<'d, 't> Edits<'d, 't> {
         self.removed.insert(block);
     }
 
+    /// Removes the headings of sections of ours with nothing below them but what is removed, and the blank lines above
+    /// and in them.
+    pub(crate) fn remove_empty_sections(&mut self, is_ours: impl Fn(&str) -> bool) {
+        let blocks = &self.document.blocks;
+        let ends = |it: &Block| matches!(it.part, Part::Section | Part::Rule | Part::Footer);
+        let is_blank = |at: &usize| self.part(*at) == Some(Part::Blank);
+        let mut empty = Vec::new();
+        for (heading, block) in blocks.iter().enumerate().filter(|it| it.1.part == Part::Section) {
+            let length = blocks.iter().skip(heading + 1).take_while(|it| !ends(it)).count();
+            let mut below = heading + 1..heading + 1 + length;
+            let is_empty = below.clone().all(|at| self.removed.contains(&at) || is_blank(&at));
+            let last = below.rfind(|at| self.removed.contains(at)).filter(|_| is_empty);
+            if let Some(last) = last.filter(|_| is_ours(self.document.heading_words(block))) {
+                empty.extend((0..heading).rev().take_while(is_blank).chain(heading..last));
+            }
+        }
+        self.removed.extend(empty);
+    }
+
     pub(crate) fn replace_raw(&mut self, block: usize, raw: &str) {
         self.raws.insert(block, raw.to_owned());
     }
@@ -286,6 +305,11 @@ impl<'d, 't> Writer<'d, 't> {
     }
 
     fn kept(&mut self, block: &Block) {
+        // What was removed leaves one of the empty lines around it.
+        if self.gone && [self.last, Some(block.part)] == [Some(Part::Blank); 2] {
+            (self.gone, self.changed) = (false, true);
+            return;
+        }
         let raw = self.document.raw(block);
         let bare = unmarked(block, raw);
         self.before(block, bare);

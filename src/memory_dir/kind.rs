@@ -106,6 +106,11 @@ impl Kind {
         }
     }
 
+    /// True if every heading must be there; in other files a heading without entries may be missing.
+    pub(super) fn needs_headings(self) -> bool {
+        matches!(self, Kind::ActiveContext | Kind::ProductContext)
+    }
+
     /// Start of the last line, after its asterisk; `None` without such a line.
     pub fn footer(self) -> Option<&'static str> {
         match self {

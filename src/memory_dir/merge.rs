@@ -190,7 +190,6 @@ impl Join<'_, '_> {
     fn run(&self) -> (Edited, Vec<Conflict>) {
         let mut edits = Edits::new(self.disk);
         let mut conflicts = Vec::new();
-        let mut gone: HashSet<usize> = HashSet::new();
         let mut spots = Spots { first: self.first_anchors(), last: HashMap::new() };
         let heads = self.disk.blocks.iter().filter(|it| it.part == Part::TableHead);
         let mut headed: HashSet<&str> = heads.map(|it| self.disk.section(it)).collect();
@@ -215,7 +214,6 @@ impl Join<'_, '_> {
             if self.moves(key, ours, theirs) {
                 let raw = raw.unwrap_or_else(|| format!("{}{}", theirs.body, theirs.tags));
                 edits.remove(theirs.at);
-                gone.insert(theirs.at);
                 edits.insert(ours.section, spots.place(ours.section), new_entry(&raw));
             } else if let Some(raw) = raw {
                 let lines = raw.replace("\r\n", "\n");
@@ -238,38 +236,15 @@ impl Join<'_, '_> {
                 || shows_wording()
                 || words(base.body) == words(theirs.body) && same(base.tags, theirs.tags);
             match is_free {
-                true => {
-                    edits.remove(theirs.at);
-                    gone.insert(theirs.at);
-                }
+                true => edits.remove(theirs.at),
                 false => conflicts.push(self.conflict(key, None, theirs)),
             }
         }
-        self.empty_sections(&gone).into_iter().for_each(|at| edits.remove(at));
-        (edits.finish(), conflicts)
-    }
-
-    /// Headings of our sections that we no longer have, with nothing below them but what is `gone`, and the blank lines
-    /// above and in them.
-    fn empty_sections(&self, gone: &HashSet<usize>) -> Vec<usize> {
-        let has = |units: &Units<'_>, name| {
+        let has = |units: &Units<'_>, name: &str| {
             units.list.iter().any(|(_, it)| it.section == name && !it.is_moved)
         };
-        let blocks = &self.disk.blocks;
-        let ends = |it: &Block| matches!(it.part, Part::Section | Part::Rule | Part::Footer);
-        let is_blank = |at: &usize| blocks.get(*at).is_some_and(|it| it.part == Part::Blank);
-        let mut empty = Vec::new();
-        for (heading, block) in blocks.iter().enumerate().filter(|it| it.1.part == Part::Section) {
-            let name = self.disk.heading_words(block);
-            let length = blocks.iter().skip(heading + 1).take_while(|it| !ends(it)).count();
-            let mut below = heading + 1..heading + 1 + length;
-            let is_empty = below.clone().all(|at| gone.contains(&at) || is_blank(&at));
-            let last = below.rfind(|at| gone.contains(at)).filter(|_| is_empty);
-            if let Some(last) = last.filter(|_| has(self.base, name) && !has(self.ours, name)) {
-                empty.extend((0..heading).rev().take_while(is_blank).chain(heading..last));
-            }
-        }
-        empty
+        edits.remove_empty_sections(|name| has(self.base, name) && !has(self.ours, name));
+        (edits.finish(), conflicts)
     }
 
     /// First entry of each section that `ours` and `theirs` both have there.

@@ -3,7 +3,7 @@
 
 use super::document::{Block, Document, Part};
 use super::edit::Edits;
-use super::kind::{Files, Kind, SESSIONS};
+use super::kind::{ARCHIVE, Files, Kind, LESSONS, SESSIONS};
 use super::merge::{Conflict, Merge, Merged, unmarked};
 use super::name::{adr_number, adr_path, session_day};
 use super::render::Rendered;
@@ -219,7 +219,8 @@ pub(crate) fn strike(files: &Files, gone: &NamedIds) -> Vec<FileChange> {
         if !text.lines().filter_map(Tag::of_line).any(is_gone) {
             continue;
         }
-        let (document, _) = Document::parse(Kind::of_path(path), text);
+        let kind = Kind::of_path(path);
+        let (document, _) = Document::parse(kind, text);
         let mut change = |path: &str, before: Option<&Arc<str>>, after: Option<String>| {
             let (before, after) = (before.cloned(), after.map(Arc::from));
             changes.push(FileChange { path: path.to_owned(), before, after });
@@ -247,6 +248,9 @@ pub(crate) fn strike(files: &Files, gone: &NamedIds) -> Vec<FileChange> {
         if edits.is_empty() {
             continue;
         }
+        let is_archive = path.starts_with(ARCHIVE);
+        let is_ours = |name: &str| is_archive || name == LESSONS || kind.sections().contains(&name);
+        edits.remove_empty_sections(|name| !kind.needs_headings() && is_ours(name));
         let edited = edits.finish();
         if edited.held.is_some() {
             // The later search for erased text reports it.
@@ -256,11 +260,19 @@ pub(crate) fn strike(files: &Files, gone: &NamedIds) -> Vec<FileChange> {
             // The file name was made of forgotten words.
             change(path, Some(text), None);
             change(&nameless(path), None, Some(edited.text));
+        } else if is_archive && is_bare(&edited.text) {
+            change(path, Some(text), None);
         } else {
             change(path, Some(text), Some(edited.text));
         }
     }
     changes
+}
+
+/// True if an archive has nothing below its title.
+fn is_bare(text: &str) -> bool {
+    let (document, _) = Document::parse(Kind::Other, text);
+    document.blocks.iter().all(|it| matches!(it.part, Part::Title | Part::Blank))
 }
 
 /// True if a record or session file has private text, or a person's sections.
@@ -297,6 +309,27 @@ mod strike_tests {
 
     fn gone(record: &str) -> NamedIds {
         NamedIds { records: BTreeSet::from([record.to_owned()]), ..NamedIds::default() }
+    }
+
+    #[test]
+    fn a_forgotten_memory_leaves_no_empty_heading_and_no_run_of_empty_lines() {
+        let gone =
+            NamedIds { memories: BTreeSet::from(["0123abcd".to_owned()]), ..NamedIds::default() };
+        let entry = "- Graz\n<!-- @tag: src-0123abcd -->\n";
+        let after = |path: &str, text: &str| {
+            let files = Files::from([(path.to_owned(), text.into())]);
+            strike(&files, &gone).remove(0).after.map(|it| it.to_string())
+        };
+        let (head, tail) = ("# Progress Tracker\n\n", "## Backlog\n- a\n\n- b\n");
+        let text =
+            format!("{head}## In Progress\n{entry}\n## Backlog\n- a\n\n{entry}\n{entry}\n- b\n");
+        assert_eq!(after("progress.md", &text), Some(format!("{head}{tail}")));
+        let archive = format!("# Archive: 2026-06\n\n## Requests\n{entry}");
+        assert_eq!(after("archive/2026-06.md", &archive), None);
+        let (kept, more) = (format!("{archive}- a\n"), format!("{archive}\n## Mine\n- a\n"));
+        assert_eq!(after("archive/2026-06.md", &kept), Some(kept.replace(entry, "")));
+        let mine = "# Archive: 2026-06\n\n## Mine\n- a\n".to_owned();
+        assert_eq!(after("archive/2026-06.md", &more), Some(mine));
     }
 
     #[test]

@@ -274,7 +274,7 @@ fn undoing_a_plan_brings_the_files_back_byte_for_byte() {
     let plan = log[0]["plan"].as_str().unwrap();
     let undone = place.run(&["consolidate", "--undo", plan]);
     assert_eq!(undone.code, 0, "{}", undone.stderr);
-    assert!(undone.stderr.contains("taken away"), "{}", undone.stderr);
+    assert!(undone.stderr.contains(": removed"), "{}", undone.stderr);
     assert_eq!(files(&place), before);
     // Plans of others do not touch it.
     let other = place.run(&["consolidate", "--namespace", "home/dev/stocklist"]);

@@ -182,8 +182,8 @@ pub(crate) async fn before_plan(store: &Store, config: &Config, shown: &str) -> 
 
 pub(super) fn became(change: &FileChange) -> &'static str {
     match (&change.before, &change.after) {
-        (None, _) => "made",
+        (None, _) => "created",
         (Some(_), Some(_)) => "changed",
-        (Some(_), None) => "taken away",
+        (Some(_), None) => "removed",
     }
 }

@@ -1,6 +1,6 @@
 //! Automatic fixes. A fix removes nothing but duplicates.
 
-use super::{FIXABLE, Linting, MARKERS, doubles, merge_span, needs_headings};
+use super::{FIXABLE, Linting, MARKERS, doubles, merge_span};
 use crate::memory_dir::document::{Document, Part};
 use crate::memory_dir::edit::Edits;
 use crate::memory_dir::kind::{Files, Kind, footer};
@@ -43,7 +43,7 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
             let whole = with_lost_headings(kind, rendered, text.to_owned());
             let (document, _) = Document::parse(kind, &whole);
             let mut edits = Edits::new(&document);
-            let needed = kind.sections().iter().filter(|_| needs_headings(kind));
+            let needed = kind.sections().iter().filter(|_| kind.needs_headings());
             needed.for_each(|section| edits.make_section(section));
             edits.finish().text
         }

@@ -230,7 +230,7 @@ impl Checker<'_> {
         let whole = with_lost_headings(document.kind, rendered, document.text.to_owned());
         let (whole, _) = Document::parse(document.kind, &whole);
         for name in expected.iter().chain([&LESSONS]).filter(|name| !document.has_section(name)) {
-            let is_needed = needs_headings(document.kind) && *name != LESSONS;
+            let is_needed = document.kind.needs_headings() && *name != LESSONS;
             if is_needed || whole.has_section(name) {
                 self.add("missing-heading", 0, format!("expected the heading `## {name}`"));
             }
@@ -570,11 +570,6 @@ pub(super) fn doubles(document: &Document<'_>) -> Vec<usize> {
     };
     let blocks = document.blocks.iter().enumerate();
     blocks.filter(|(_, block)| is_double(block)).map(|(at, _)| at).collect()
-}
-
-/// True if every heading must be there; in other files a heading without entries may be missing.
-pub(super) fn needs_headings(kind: Kind) -> bool {
-    matches!(kind, Kind::ActiveContext | Kind::ProductContext)
 }
 
 /// Tokens of what people wrote; rendered lists have limits of their own.
