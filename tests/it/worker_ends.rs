@@ -86,6 +86,20 @@ fn an_endpoint_that_is_away_costs_no_job_its_life() {
 }
 
 #[test]
+fn an_outage_that_begins_while_a_worker_runs_charges_no_attempt() {
+    let stub = Stub::new(|ask| match ask.number {
+        2..=3 => error(503, "down"),
+        _ => ask.good(),
+    });
+    let mut place = Place::with_worker(stub.url());
+    place.set("ANNALIST__MODEL__CONCURRENCY", "1");
+    ONE.enqueue(&place, 0..TALKS);
+    let summary = place.run(&DRAIN).json();
+    assert_eq!((count(&summary, "/jobs/retried"), count(&summary, "/jobs/released")), (0, 2));
+    place.is_whole(TALKS);
+}
+
+#[test]
 fn workers_started_again_and_again_while_the_endpoint_is_away_cost_no_job_its_life() {
     let stub = Stub::new(|_| error(503, "down"));
     let mut place = Place::with_worker(stub.url());

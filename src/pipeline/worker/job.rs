@@ -304,7 +304,8 @@ impl WorkerState {
                  attempts, and it is retried periodically"
             ));
         }
-        let charged = breaker == BreakerState::Closed && self.breaker.has_answered();
+        let is_at_fault = self.breaker.is_at_fault(claimed.job.id);
+        let charged = breaker == BreakerState::Closed && is_at_fault;
         if charged && claimed.attempt >= self.queue.attempts_max {
             return self.fail(attempt, error);
         }

@@ -251,20 +251,24 @@ impl Batch {
     }
 }
 
-/// Consecutive unanswered jobs that open the breaker. Less than any sensible number of attempts, so that no job dies of
-/// an outage.
+/// Consecutive unanswered jobs that open the breaker.
 const UNANSWERED_MAX: u32 = 3;
+/// Maximum number of unanswered jobs that are remembered.
+const SUSPECTS_MAX: usize = 1_000;
 
-/// Detects an outage of the endpoint. One unanswered job may be the job's own fault if others are answered; several in a
-/// row are not, and charging them an attempt would kill the queue's jobs one after another.
+/// Detects an outage of the endpoint. An unanswered job may be the job's own fault if it had no answer before and the
+/// endpoint answered since; several in a row are not, and charging them an attempt would kill the queue's jobs one after
+/// another.
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker(Mutex<BreakerCounts>);
 
 #[derive(Debug, Default)]
 struct BreakerCounts {
-    has_answered: bool,
+    answers: u64,
     unanswered: u32,
     probes: u32,
+    /// Unanswered jobs, each with the number of answers at that time.
+    suspects: HashMap<JobId, u64>,
 }
 
 /// State of the breaker after an unanswered job.
@@ -279,13 +283,19 @@ pub(super) enum BreakerState {
 impl CircuitBreaker {
     /// Closes the breaker; returns true if it was open.
     pub(super) fn answered(&self) -> bool {
-        let counts = BreakerCounts { has_answered: true, ..BreakerCounts::default() };
-        std::mem::replace(&mut *self.0.lock(), counts).unanswered >= UNANSWERED_MAX
+        let mut counts = self.0.lock();
+        (counts.answers, counts.probes) = (counts.answers + 1, 0);
+        std::mem::take(&mut counts.unanswered) >= UNANSWERED_MAX
     }
 
-    /// Returns true if the endpoint ever answered this worker. Before that, an unanswered job says nothing about the job.
-    pub(super) fn has_answered(&self) -> bool {
-        self.0.lock().has_answered
+    /// Returns true if `job`, which had no answer, had none before and the endpoint answered since.
+    pub(super) fn is_at_fault(&self, job: JobId) -> bool {
+        let mut counts = self.0.lock();
+        if counts.suspects.len() >= SUSPECTS_MAX {
+            counts.suspects.clear();
+        }
+        let answers = counts.answers;
+        *counts.suspects.entry(job).or_insert(answers) < answers
     }
 
     pub(super) fn unanswered(&self) -> BreakerState {
@@ -452,11 +462,11 @@ pub enum End {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Digest;
 
     #[test]
     fn only_several_in_a_row_are_an_outage_and_one_answer_ends_it() {
         let breaker = CircuitBreaker::default();
-        assert!(!breaker.has_answered());
         assert_eq!([breaker.unanswered(), breaker.unanswered()], [BreakerState::Closed; 2]);
         assert!(!breaker.answered());
         assert_eq!([breaker.unanswered(), breaker.unanswered()], [BreakerState::Closed; 2]);
@@ -468,6 +478,20 @@ mod tests {
         assert_eq!([breaker.next_probe(), breaker.next_probe()], [Some(1), Some(2)]);
         assert!(breaker.answered());
         assert_eq!(breaker.next_probe(), None);
-        assert!(breaker.has_answered());
+    }
+
+    #[test]
+    fn a_job_is_at_fault_if_it_has_no_answer_again_while_others_have() {
+        let (breaker, [one, other]) = (CircuitBreaker::default(), ["1", "2"].map(job));
+        assert!(!breaker.answered());
+        // An outage begins.
+        assert_eq!([one, one, other].map(|it| breaker.is_at_fault(it)), [false; 3]);
+        assert!(!breaker.answered());
+        assert_eq!([one, one].map(|it| breaker.is_at_fault(it)), [true; 2]);
+        assert!(!breaker.is_at_fault(job("3")));
+    }
+
+    fn job(name: &str) -> JobId {
+        JobId(Digest::of(&[name]))
     }
 }
