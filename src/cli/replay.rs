@@ -216,6 +216,13 @@ fn list_problems(totals: &Totals) {
     }
     let found = |rule: &str| totals.findings.get(rule).copied().unwrap_or_default();
     super::vault::note(found("vault-full"), found("vault-failed"));
+    if totals.sessions_unfiled > 0 {
+        let sessions = counted(totals.sessions_unfiled, "session");
+        output::note(&format!(
+            "{sessions} of no known folder: namespace `default`; `annalist namespace move default \
+             NAME` files them under a project"
+        ));
+    }
     output::warn_of_empty_answers(totals);
 }
 

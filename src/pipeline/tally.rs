@@ -124,6 +124,8 @@ pub struct Totals {
     pub sessions_read: BTreeSet<SessionId>,
     /// Conversations without a time, which `--since` left out.
     pub sessions_undated: u64,
+    /// Conversations that name no folder, so that they are in namespace `default`.
+    pub sessions_unfiled: u64,
     /// Entries of them.
     pub entries: u64,
     /// Slices that were cut.

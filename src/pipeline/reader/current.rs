@@ -260,7 +260,11 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
 
     fn start(&mut self, session: &Arc<Session>) -> ControlFlow<()> {
         self.reader.copies.begin(session.id);
-        self.reader.tally.with(|totals| totals.sessions += 1);
+        let is_unfiled = session.cwd.is_none() && !self.is_named;
+        self.reader.tally.with(|totals| {
+            totals.sessions += 1;
+            totals.sessions_unfiled += u64::from(is_unfiled);
+        });
         self.reader.hand(Work::Begin(Arc::clone(session)))
     }
 
