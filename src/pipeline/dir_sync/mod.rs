@@ -18,9 +18,9 @@ use crate::domain::{
     ClaimKind, Memory, MemoryId, MemoryMap, Plan, RecordId, SessionId, Timestamp, is_partly,
 };
 use crate::memory_dir::{
-    Conflict, Contradiction, Facts, FileChange, Files, LastRun, NOT_FOUND, NamedIds, Rendered,
-    SOURCE, SessionNote, Update, adr_number, adr_path, render, strike, tags_in, tags_of_memories,
-    update,
+    Conflict, Contradiction, Facts, FileChange, Files, Kind, LastRun, NOT_FOUND, NamedIds,
+    Rendered, SOURCE, SessionNote, Update, adr_number, adr_path, render, strike, tags_in,
+    tags_of_memories, update, with_tags_in_place,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::store::{
@@ -513,6 +513,14 @@ impl DirSync {
         )?;
         let (sessions, spans) = (sessions.into_iter().collect(), spans.into_iter().collect());
         state::skip_ruined(&mut disk, &before.seen);
+        let mut astray = Files::new();
+        for (path, text) in &mut disk.files {
+            let seen = before.seen.get(path).filter(|seen| *seen != text);
+            let kind = Kind::of_path(path);
+            if let Some(mended) = seen.and_then(|seen| with_tags_in_place(kind, seen, text)) {
+                astray.insert(path.clone(), std::mem::replace(text, mended.into()));
+            }
+        }
         if let Some(plan) = next {
             let mut known: MemoryMap = memories.into_iter().map(|it| (it.id, it)).collect();
             // A plan whose memories changed meanwhile is ignored.
@@ -579,6 +587,7 @@ impl DirSync {
             before,
             unseen,
             disk,
+            astray,
             has_forgotten,
         })
     }
@@ -610,6 +619,8 @@ struct SyncPlan {
     before: KnownFiles,
     unseen: KnownFiles,
     disk: DirectoryRead,
+    /// Files whose tags a person's edit left with the wrong words, as they are; `disk` has them with their tags in place.
+    astray: Files,
     /// Something was erased from the store.
     has_forgotten: bool,
 }
@@ -623,7 +634,19 @@ impl SyncPlan {
     fn changes(&self) -> Vec<FileChange> {
         let skipped: BTreeSet<&str> = self.disk.skipped.iter().map(|(it, _)| it.as_str()).collect();
         let changes = self.update.changes.iter();
-        changes.filter(|it| !skipped.contains(it.path.as_str())).cloned().collect()
+        let changes = changes.filter(|it| !skipped.contains(it.path.as_str())).cloned();
+        let mut changes: Vec<FileChange> = changes.collect();
+        for (path, text) in &self.astray {
+            let (path, before) = (path.clone(), Some(Arc::clone(text)));
+            match changes.iter_mut().find(|it| it.path == path) {
+                Some(change) => change.before = before,
+                None => {
+                    let after = self.disk.files.get(&path).cloned();
+                    changes.push(FileChange { path, before, after });
+                }
+            }
+        }
+        changes
     }
 
     /// Stamps of the files that contain exactly what is rendered.

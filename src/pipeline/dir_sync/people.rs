@@ -8,8 +8,8 @@ use crate::domain::{
     Memory, MemoryId, MemoryState, PERSON_EDITED, PersonDecision, Stage, Timestamp,
 };
 use crate::memory_dir::{
-    Document, Files, Kind, Merge, Moved, MovedEntry, PROGRESS, PersonEdit, Rendered, SESSIONS,
-    Status, Update, adr_number, meta, shared_blocks, source_tags, tags_in,
+    Block, Document, Files, Kind, Merge, Moved, MovedEntry, PROGRESS, PersonEdit, Rendered,
+    SESSIONS, Status, Update, adr_number, meta, shared_blocks, source_tags, tags_in,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::store::{NamespaceLease, Store, StoreResult};
@@ -267,15 +267,15 @@ impl MemoryEdits {
         let is_end = |it: Status| matches!(it, Status::Deprecated | Status::SupersededBy(_));
         let ends = after.status.is_some_and(is_end) && !before.status.is_some_and(is_end);
         self.status = after.status.filter(|_| before.status != after.status && (is_seen || ends));
-        if before.lines != after.lines {
+        if before.words != after.words {
             self.is_edited |= is_seen;
-            let is_new = |it: &&str| !it.is_empty();
-            let decision = Some(after.decision).filter(|it| *it != before.decision);
-            let words = decision.or(Some(after.title).filter(|it| *it != before.title));
-            let start = |words: &str| now.as_str().find(words);
-            let words = words.filter(is_new).and_then(|it| Some((start(it)?, it.len())));
+            let differs = |one: &str, other| !one.is_empty() && flowing(one) != flowing(other);
+            let decision = Some(after.decision).filter(|it| differs(it, before.decision));
+            let words = decision.or(Some(after.title).filter(|it| differs(it, before.title)));
             self.is_edited |= words.is_some();
-            self.text = words.map(|(at, len)| now.cut(at..at + len)).or(self.text.take());
+            // Part of `now`, which is redacted.
+            let words = words.map(|it| Redacted::reopened(flowing(it)));
+            self.text = words.or(self.text.take());
         }
     }
 }
@@ -287,8 +287,13 @@ struct RecordText<'t> {
     title: &'t str,
     /// Text of the section with the decision.
     decision: &'t str,
-    /// All lines with words but that of the status.
-    lines: Vec<&'t str>,
+    /// All words but those of the line with the status.
+    words: String,
+}
+
+/// The words in one line: how a paragraph is wrapped says nothing.
+fn flowing(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl<'t> RecordText<'t> {
@@ -296,14 +301,16 @@ impl<'t> RecordText<'t> {
         let (document, _) = Document::parse(Kind::Decision, text);
         let top = meta(&document);
         let at = top.status_line.unwrap_or_default() as usize;
-        let lines = (1..).zip(text.lines()).filter(|it| it.0 != at && !it.1.trim().is_empty());
+        let lines = (1..).zip(text.lines()).filter(|it| it.0 != at);
         let title = document.title();
-        let decided = document.entries().find(|block| document.section(block) == DECISION);
+        let decided = || document.entries().filter(|block| document.section(block) == DECISION);
+        let is_tagged = |block: &&Block| document.tags(block).any(|tag| tag.ours().is_some());
+        let decided = decided().find(is_tagged).or_else(|| decided().next());
         RecordText {
             status: top.status.map(|(status, _)| status),
             title: title.split_once(": ").map_or(title, |(_, title)| title),
             decision: decided.map_or("", |block| document.body(block).trim()),
-            lines: lines.map(|(_, line)| line.trim_end()).collect(),
+            words: flowing(&lines.map(|(_, line)| line).collect::<Vec<_>>().join(" ")),
         }
     }
 }

@@ -380,6 +380,69 @@ fn what_a_person_writes_as_the_decision_of_a_record_is_its_wording() {
 }
 
 #[test]
+fn a_paragraph_beside_the_decision_of_a_record_is_no_wording_of_it() {
+    let record = "decisions/ADR-001-use-postgres.md";
+    for (from, to) in [
+        ("## Decision\n", "## Decision\nWe discussed this for two weeks.\n\n"),
+        ("## Decision\nUse Postgres\n", "## Decision\nUse Postgres\n\nEverybody agreed.\n"),
+        ("## Decision\nUse Postgres\n", "## Decision\nUse\nPostgres\n"),
+    ] {
+        let scene = scene();
+        scene.apply(first());
+        scene.sync();
+        scene.edit(record, |text| text.replace(from, to));
+        let report = scene.sync();
+        assert_eq!(scene.memory("db").edited, None, "{to}");
+        assert_eq!(report.conflicts, [], "{to}");
+        let files = scene.files();
+        assert!(files[record].starts_with("# ADR-001: Use Postgres\n"), "{}", files[record]);
+        let own = to.rsplit("\n").find(|it| it.ends_with('.')).unwrap_or("Postgres");
+        assert!(files[record].contains(own), "{}", files[record]);
+        assert!(scene.sync().is_empty(), "{to}");
+    }
+}
+
+#[test]
+fn a_line_between_an_entry_and_its_tag_is_a_note_of_the_person() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let (path, entry) = ("active-context.md", "Names in snake_case");
+    scene.edit(path, |text| {
+        let at = text.find(entry).and_then(|at| Some(at + text[at..].find('\n')? + 1)).unwrap();
+        format!("{}- Buy printers\n{}", &text[..at], &text[at..])
+    });
+    scene.sync();
+    assert_eq!(scene.memory("names").edited, None);
+    let text = &scene.files()[path];
+    assert!(text.contains(" -->\n- Buy printers\n"), "{text}");
+    assert!(scene.sync().is_empty());
+}
+
+#[test]
+fn an_entry_whose_words_go_is_taken_back_though_its_tag_stays() {
+    for words in ["", "- \n"] {
+        let scene = scene();
+        scene.apply(first());
+        scene.sync();
+        let is_list = |path: &str| !path.starts_with("sessions/");
+        let has_it = |it: &(&String, &Arc<str>)| it.1.contains("Who pays for it") && is_list(it.0);
+        let paths: Vec<String> =
+            scene.files().iter().filter(has_it).map(|it| it.0.clone()).collect();
+        assert!(!paths.is_empty());
+        for path in &paths {
+            scene.edit(path, |text| {
+                let line = text.lines().find(|it| it.contains("Who pays for it")).unwrap();
+                text.replacen(&format!("{line}\n"), words, 1)
+            });
+        }
+        scene.sync();
+        assert_eq!(scene.memory("who").state, MemoryState::Retracted, "{words:?}");
+        assert!(scene.sync().is_empty());
+    }
+}
+
+#[test]
 fn a_correction_in_one_file_is_shown_in_all() {
     let record = "decisions/ADR-001-use-postgres.md";
     let edits: [(&str, &str, &str); 2] = [
