@@ -1,5 +1,6 @@
-//! Personal data in national forms, which need more than digits: numbers after a word such as
-//! `Handy`, and street addresses with a postcode. The words are in `words.txt`.
+//! Personal data that needs more than digits: numbers in national forms after a word such as
+//! `Handy`, street addresses with a postcode, coordinates after a word such as `near`, e-mail
+//! addresses with words for their marks, and MAC addresses. The words are in `words.txt`.
 
 use crate::privacy::letter::{Cursor, Span, is_digit, is_word};
 use crate::privacy::secret::table_section;
@@ -304,4 +305,93 @@ pub(super) fn addresses(text: &str, postcodes: &[Span]) -> Vec<Span> {
         found.extend(hits.map(|hit| start + hit.start()..start + hit.end()).find(here));
     }
     found
+}
+
+/// Returns whether these digits may be the decimals of a latitude or longitude.
+pub(super) fn may_be_decimals(bytes: &[u8], run: &Span) -> bool {
+    let before = |back: usize| run.start.checked_sub(back).and_then(|at| bytes.get(at));
+    (4..=15).contains(&run.len())
+        && before(1) == Some(&b'.')
+        && before(2).is_some_and(u8::is_ascii_digit)
+}
+
+/// Coordinates, and the word or mark before them.
+static COORDINATES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let latitude = r"-?[1-9][0-9]{0,2}\.[0-9]{4,15}";
+    let longitude = r"-?[0-9]{1,3}\.[0-9]{1,15}";
+    let side = r"(?:°? ?[NSEWO](?-u:\b)|°)?";
+    let name = r#"(?:"?(?:gps[ _]?)?(?:lon|lng|long|longitude)"?[ :=]{1,3})?"#;
+    let cue = format!(r#"(?:(?-u:\b){}["\s:=(\[]{{1,4}}|[@=])"#, any("places"));
+    Regex::new(&format!("(?i){cue}({latitude}{side}[,;]?[ +]?{name}{longitude}{side})")).ok()
+});
+
+/// Finds a latitude with its longitude. `decimals` are the digits after a point.
+pub(super) fn coordinates(text: &str, decimals: &[Span]) -> Vec<Span> {
+    let mut found: Vec<Span> = Vec::new();
+    for run in decimals {
+        let passed_to = found.last().map_or(0, |last| last.end);
+        let start = text.floor_char_boundary(run.start.saturating_sub(CUE_BYTES_MAX));
+        let start = start.max(passed_to);
+        let end = text.floor_char_boundary(text.len().min(run.end + CUE_BYTES_MAX));
+        let near = text.get(start..end).unwrap_or_default();
+        let hits = COORDINATES.as_ref().into_iter().flat_map(|it| it.captures_iter(near));
+        let spans = hits.filter_map(|it| it.get(1)).map(|it| start + it.start()..start + it.end());
+        found.extend(spans.filter(|at| at.contains(&run.start)));
+    }
+    found
+}
+
+/// A word for `@` between brackets.
+static SPELT_MARK: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(&format!("(?i){SPELT_AT}")).ok());
+static SPELT_EMAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let name = r"[A-Za-z0-9_%+-]+";
+    let dot = r"(?:\.| ?[\[({<] ?(?:dot|punkt|point|punto) ?[\])}>] ?)";
+    let address =
+        format!("{name}(?:{dot}{name})* ?{SPELT_AT} ?{name}(?:{dot}{name})*{dot}[A-Za-z]{{2,}}");
+    Regex::new(&format!("(?i){address}")).ok()
+});
+const SPELT_AT: &str = r"[\[({<] ?(?:at|ät|arroba|chez) ?[\])}>]";
+
+/// Finds e-mail addresses with words for their marks: `ann [at] mail [dot] example [dot] org`.
+pub(super) fn spelt_emails(text: &str) -> Vec<Span> {
+    /// Maximum bytes before and after a mark.
+    const NEAR_MAX: usize = 96;
+    let mut found: Vec<Span> = Vec::new();
+    for mark in SPELT_MARK.as_ref().into_iter().flat_map(|it| it.find_iter(text)) {
+        let passed_to = found.last().map_or(0, |last| last.end);
+        let start = text.floor_char_boundary(mark.start().saturating_sub(NEAR_MAX)).max(passed_to);
+        let end = text.floor_char_boundary(text.len().min(mark.end() + NEAR_MAX));
+        let near = text.get(start..end).unwrap_or_default();
+        let hits = SPELT_EMAIL.as_ref().into_iter().flat_map(|it| it.find_iter(near));
+        let spans = hits.map(|hit| start + hit.start()..start + hit.end());
+        found.extend(spans.filter(|at| at.contains(&mark.start())));
+    }
+    found
+}
+
+/// Finds MAC addresses: six pairs or three fours of hexadecimal digits, not all the same.
+pub(super) fn macs(text: &str) -> Vec<Span> {
+    const DIGITS: usize = 12;
+    let bytes = text.as_bytes();
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b":-_".contains(byte);
+    let fits = |mark: usize| {
+        let sign = *bytes.get(mark)?;
+        let width = if sign == b'.' { 4 } else { 2 };
+        let start = mark.checked_sub(width)?;
+        let end = start + DIGITS + DIGITS / width - 1;
+        let mut groups = bytes.get(start..end)?.split(|byte| *byte == sign);
+        let is_hex = |it: &[u8]| it.len() == width && it.iter().all(u8::is_ascii_hexdigit);
+        let first = groups.next()?;
+        let rest: Vec<&[u8]> = groups.collect();
+        let whole = rest.len() + 1 == DIGITS / width
+            && is_hex(first)
+            && rest.iter().all(|it| is_hex(it))
+            && rest.iter().any(|it| *it != first);
+        let letters = bytes.get(start..end)?.iter().any(u8::is_ascii_alphabetic);
+        let before = start.checked_sub(1).and_then(|at| bytes.get(at)).is_some_and(is_part);
+        let after = bytes.get(end).is_some_and(is_part);
+        (whole && (letters || sign == b':') && !before && !after).then_some(start..end)
+    };
+    memchr::memchr3_iter(b':', b'-', b'.', bytes).filter_map(fits).collect()
 }

@@ -1,4 +1,4 @@
-//! Personal data, by pattern: eight kinds, the longest and most specific first, so that no later
+//! Personal data, by pattern: nine kinds, the longest and most specific first, so that no later
 //! kind matches part of an earlier one. No pattern can match inside a placeholder.
 
 mod local;
@@ -26,8 +26,10 @@ pub enum Pii {
     Phone,
     /// `<EMAIL>`
     Email,
-    /// `<ADDRESS>`
+    /// `<ADDRESS>`: of a street, or a latitude and longitude.
     Address,
+    /// `<MAC>`: the hardware address of a device.
+    Mac,
 }
 
 /// An unknown name of a kind of personal data.
@@ -40,7 +42,7 @@ pub struct UnknownPii {
 
 impl Pii {
     /// Every kind, in matching order.
-    pub const ALL: [Pii; 8] = [
+    pub const ALL: [Pii; 9] = [
         Pii::Iban,
         Pii::CreditCard,
         Pii::Ssn,
@@ -49,6 +51,7 @@ impl Pii {
         Pii::Phone,
         Pii::Email,
         Pii::Address,
+        Pii::Mac,
     ];
 
     /// Name in the configuration and in reports.
@@ -62,6 +65,7 @@ impl Pii {
             Pii::Phone => "phone",
             Pii::Email => "email",
             Pii::Address => "address",
+            Pii::Mac => "mac",
         }
     }
 
@@ -87,7 +91,14 @@ pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow
     let mut text = Cow::Borrowed(text);
     let numbers = local::numbers(&text, &survey.numbers);
     let addresses = local::addresses(&text, &survey.postcodes);
-    let found = [(Pii::Phone, numbers.phones), (Pii::Ssn, numbers.ids), (Pii::Address, addresses)];
+    let found = [
+        (Pii::Phone, numbers.phones),
+        (Pii::Ssn, numbers.ids),
+        (Pii::Address, addresses),
+        (Pii::Address, local::coordinates(&text, &survey.decimals)),
+        (Pii::Mac, local::macs(&text)),
+        (Pii::Email, local::spelt_emails(&text)),
+    ];
     let found = found.into_iter().filter(|(kind, _)| wanted(*kind));
     let mut found: Vec<(Span, Pii)> =
         found.flat_map(|(kind, spans)| spans.into_iter().map(move |at| (at, kind))).collect();
@@ -204,7 +215,7 @@ fn patterns(kind: Pii) -> &'static [Pattern] {
         Pii::TrPhone => &[tr_phone],
         Pii::TcKimlik => &[tc_kimlik],
         Pii::Phone => &[phone_abroad, phone],
-        Pii::Iban | Pii::Email | Pii::Address => &[],
+        Pii::Iban | Pii::Email | Pii::Address | Pii::Mac => &[],
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct Survey {
     /// Digits that may begin a number in a national form.
     pub(super) numbers: Vec<Span>,
     pub(super) postcodes: Vec<Span>,
+    /// Digits that may be the decimals of a coordinate.
+    pub(super) decimals: Vec<Span>,
     pub(super) digits: Digits,
 }
 
@@ -39,6 +41,7 @@ pub(super) fn survey(text: &str) -> Survey {
         address: false,
         numbers: Vec::new(),
         postcodes: Vec::new(),
+        decimals: Vec::new(),
         digits,
     };
     let mut open = (0..0, 0);
@@ -48,6 +51,7 @@ pub(super) fn survey(text: &str) -> Survey {
         survey.address = survey.address || is_apart && street(text, &run).is_some();
         survey.numbers.extend(Some(&run).filter(|it| local::may_start_number(bytes, it)).cloned());
         survey.postcodes.extend(Some(&run).filter(|it| local::may_be_postcode(bytes, it)).cloned());
+        survey.decimals.extend(Some(&run).filter(|it| local::may_be_decimals(bytes, it)).cloned());
         let (cluster, digits) = &mut open;
         let gap = bytes.get(cluster.end..run.start).unwrap_or_default();
         let near = gap.len() <= GAP_BYTES_MAX && gap.iter().all(|byte| may_separate(*byte));

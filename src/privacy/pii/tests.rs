@@ -268,3 +268,43 @@ proptest! {
         prop_assert_eq!(&masked(&text).0, &text);
     }
 }
+
+#[test]
+fn an_address_with_words_for_its_marks_is_one() {
+    for text in [
+        "ann.lee [at] corp [dot] example [dot] com",
+        "ann(at)example.org",
+        "ann.lee {AT} mail {DOT} example {DOT} org",
+        "anna (at) beispiel (punkt) de",
+    ] {
+        check(&format!("mail {text}, please"), "mail <EMAIL>, please");
+    }
+    check("[at] noon (at) 12", "[at] noon (at) 12");
+    check("john at example dot com", "john at example dot com");
+}
+
+#[test]
+fn coordinates_after_a_word_of_a_place_are_masked() {
+    check("at 52.520008, 13.404954 now", "at <ADDRESS> now");
+    check("{\"lat\": 48.85837, \"lng\": 2.294481}", "{\"lat\": <ADDRESS>}");
+    check("GPS Latitude: 48.138680, GPS Longitude: 11.576124", "GPS Latitude: <ADDRESS>");
+    check("geo:51.057441,13.7", "geo:<ADDRESS>");
+    check("near 40.7128° N, 74.0060° W.", "near <ADDRESS>.");
+    check("/maps/@-33.85678,151.21529,17z", "/maps/@<ADDRESS>,17z");
+    for text in
+        ["loss 1.23456, 2.34567", "[0.12345, 0.23456]", "at 12.5, 13.5", "at 0.12345, 0.23456"]
+    {
+        check(text, text);
+    }
+}
+
+#[test]
+fn hardware_addresses_are_masked() {
+    check("mac de:ad:be:ef:00:42, 00-1B-44-11-3A-B7, f748.232a.cb1e", "mac <MAC>, <MAC>, <MAC>");
+    for text in [
+        "00:00:00:00:00:00", "20-11-12-10-20-30", "1234.5678.9012", "SHA: de:ad:be:ef:00:42:11",
+        "10:20:30", "fe80::de:ad:be:ef:00:42",
+    ] {
+        check(text, text);
+    }
+}

@@ -152,6 +152,7 @@ fn kind(scan: &Scan<'_>, name: &str, start: usize, separator: Separator) -> Opti
     let dotted = (name == "key").then(|| scan.piece(path..start + name.len()));
     match dotted.unwrap_or(name) {
         "pass" if in_query => Some(Kind::Password),
+        "login" if scan.piece(path..start).ends_with("sonar.") => Some(Kind::Key),
         "appid" if in_query => Some(Kind::Key),
         name => words::kind(name).or(short.then_some(Kind::Maybe)),
     }
@@ -268,6 +269,21 @@ fn list(scan: &mut Scan<'_>, named: &NamedValue<'_>) {
     }
 }
 
+/// Range of a password that a mail server made for a program: `lutn qifg krgw nbvi`.
+fn in_fours(scan: &Scan<'_>, named: &NamedValue<'_>) -> Option<Range<usize>> {
+    const LENGTH: usize = "lutn qifg krgw nbvi".len();
+    let at = named.value..named.value + LENGTH;
+    let fits = |(at, letter): (usize, u8)| match at % 5 {
+        4 => letter == b' ',
+        _ => letter.is_ascii_lowercase(),
+    };
+    let words = scan.piece(at.clone());
+    let is_sentence = words.split(' ').any(|it| words::GRAMMAR.contains(it));
+    let ends = !scan.byte(at.end).is_ascii_alphanumeric() && scan.byte(at.end) != b' ';
+    let whole = named.kind == Kind::Password && words.len() == LENGTH && ends && !is_sentence;
+    (whole && words.bytes().enumerate().all(fits)).then_some(at)
+}
+
 /// Range of an unquoted word. A quote, an escape or a tag ends it in any form.
 fn bare(scan: &Scan<'_>, named: &NamedValue<'_>, form: Form) -> Range<usize> {
     let hard = |byte: u8| {
@@ -343,6 +359,10 @@ fn unquoted(scan: &mut Scan<'_>, named: &NamedValue<'_>) {
     let form = form(scan, named);
     if named.separator == Separator::Tag {
         return tagged(scan, named);
+    }
+    if let Some(at) = in_fours(scan, named) {
+        scan.named_to = at.end;
+        return scan.add_hit(at);
     }
     let at = bare(scan, named, form);
     if named.separator == Separator::Colon && declared(scan, named, at.end) {
@@ -487,7 +507,8 @@ fn is_plain(scan: &Scan<'_>, named: &NamedValue<'_>, slot: Slot, end: usize, wor
     let starts = named.start == 0 || scan.before(named.start).is_ascii_whitespace() || quoted;
     let among_words = !colon && starts && (goes_on || ends);
     let clause = among_words && (!named.spaced || value::is_random(word));
-    let member = starts && scan.byte(next) == b'}' && !value::is_name(word);
+    let is_word = || value::is_plain_password(word) && is_beside_user(scan, named);
+    let member = starts && scan.byte(next) == b'}' && (!value::is_name(word) || is_word());
     let is_listed = slot == Slot::Clause
         && named.kind == Kind::Password
         && (colon && value::is_plain_password(word) || is_beside_user(scan, named));

@@ -57,6 +57,7 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule("named-secret", sentence::printed, phrases("prints")),
         rule("named-secret", command::unlocked, phrases("vaults")),
         rule("named-secret", sentence::seed, phrases("seeds")),
+        rule("named-secret", sentence::setup_key, phrases("setup-keys")),
         rule("named-secret", sentence::codes, phrases("codes")),
         rule("named-secret", sentence::network, phrases("networks")),
     ];

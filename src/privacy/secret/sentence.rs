@@ -4,7 +4,9 @@
 use super::scan::Scan;
 use super::words::{self, COMMAND_MAX, GIVEN};
 use super::{shape, value};
+use regex::Regex;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Bytes before and after the name that are read.
 const NEAR_MAX: usize = 80;
@@ -635,6 +637,23 @@ pub(super) fn seed(scan: &mut Scan<'_>, at: Range<usize>) {
             return scan.add_hit(end + 1 - length..end);
         }
         start += run.len();
+    }
+}
+
+/// Groups of four in base32, as an application for one-time codes is set up with.
+static GROUPS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let groups = |letter: &str| format!("(?:{letter}{{4}}[ -]){{3,}}{letter}{{1,4}}(?-u:\\b)");
+    Regex::new(&format!("{}|{}", groups("[a-z2-7]"), groups("[A-Z2-7]"))).ok()
+});
+
+/// Masks such groups on the line of their name.
+pub(super) fn setup_key(scan: &mut Scan<'_>, at: Range<usize>) {
+    const DIGITS_MIN: usize = 2;
+    let line = scan.piece(at.end..scan.line_end(at.end, NEAR_MAX));
+    let found = GROUPS.as_ref().and_then(|it| it.find(line));
+    let is_key = |key: &str| DIGITS_MIN <= value::count(key, u8::is_ascii_digit);
+    if let Some(key) = found.filter(|it| is_key(it.as_str())) {
+        scan.add_hit(at.end + key.start()..at.end + key.end());
     }
 }
 

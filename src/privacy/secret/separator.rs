@@ -57,7 +57,7 @@ pub(super) fn separator(
     }
     let marks = |byte| matches!(byte, b']' | b'*' | b'?' | b'!') && quote.is_none() || byte == b']';
     let closed = scan.run(after, marks);
-    let at = scan.gap(closed);
+    let at = typed(scan, scan.gap(closed));
     let skip = |at: usize| {
         let at = scan.gap(at);
         let stars = scan.run(at, |byte| byte == b'*');
@@ -109,6 +109,13 @@ pub(super) fn separator(
         _ => return None,
     };
     (value < scan.bytes.len()).then_some((quote, separator, value))
+}
+
+/// Start of the `=` behind a type: `Dim password As String = …`, `var password string = …`.
+fn typed(scan: &Scan<'_>, at: usize) -> usize {
+    let named = ["As String", "string"].iter().find(|it| scan.from(at).starts_with(**it));
+    let after = named.map_or(at, |it| scan.gap(at + it.len()));
+    if scan.byte(after) == b'=' && scan.byte(after + 1) != b'=' { after } else { at }
 }
 
 /// Start of the text that an element, an attribute or a cell names: `<password>…`,

@@ -53,6 +53,7 @@ impl Part {
             "alnum" => alnum,
             "under" => |byte| alnum(byte) || byte == b'_',
             "dash" => dash,
+            "colon" => |byte| dash(byte) || byte == b':',
             "alnum_dot" => |byte| alnum(byte) || byte == b'.',
             "dot" => |byte| dash(byte) || byte == b'.',
             "azure" => |byte| dash(byte) || byte == b'.' || byte == b'~',
@@ -236,13 +237,16 @@ fn random_part(scan: &Scan<'_>, mark: usize) -> Option<Range<usize>> {
     }
     let end = scan.run_within(mark + 1, KEY_MAX, alnum);
     let goes_on = matches!(scan.byte(end), b'+' | b'/' | b'=' | b'_' | b'-');
-    if end - mark <= RANDOM_MIN || goes_on || !value::has_each(scan.piece(mark + 1..end), CLASS_MIN)
-    {
+    let word = scan.piece(mark + 1..end);
+    let (digits, letters) =
+        (value::count(word, u8::is_ascii_digit), value::count(word, u8::is_ascii_uppercase));
+    let capitals = CLASS_MIN <= digits.min(letters) && digits + letters == word.len();
+    if end - mark <= RANDOM_MIN || goes_on || !value::has_each(word, CLASS_MIN) && !capitals {
         return None;
     }
     let fits = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase() || byte == b'_';
     let start = scan.run_back(mark, PREFIX_MAX, fits);
-    let known = ["sha", "pk"].iter().any(|it| scan.from(start).starts_with(it));
+    let known = ["sha", "pk_live", "pk_test"].iter().any(|it| scan.from(start).starts_with(it));
     let start = scan.skip_escape(start, mark) + if scan.before(start) == b'%' { 2 } else { 0 };
     (start < mark && !known && scan.word_starts(start)).then_some(start..end)
 }
@@ -332,7 +336,7 @@ fn unclosed(scan: &mut Scan<'_>, start: usize, body: usize) {
         first = scan.run(first + 1, |byte| byte == b'\\' || byte.is_ascii_whitespace());
     }
     let breaks = body < first;
-    first = behind_number(scan, first);
+    first = behind_number(scan, behind_file(scan, start, first));
     let line = scan.run(first, is_base64);
     let is_header = scan.byte(line) == b':'
         || scan.piece(line..line + 6) == "-Type:"
@@ -352,6 +356,16 @@ fn unclosed(scan: &mut Scan<'_>, start: usize, body: usize) {
         end
     };
     scan.add_hit(start..end);
+}
+
+/// Position after the name of a file and a line number, if a search printed both before the key: `dev.key:1:-----BEGIN`,
+/// `dev.key-2-MII…`.
+fn behind_file(scan: &Scan<'_>, key: usize, line: usize) -> usize {
+    let head = scan.piece(scan.line_start(key, LABEL_MAX)..key);
+    let name = head.trim_end_matches(|it: char| it.is_ascii_digit() || it == ':');
+    let named = !name.is_empty() && head.ends_with(':') && scan.from(line).starts_with(name);
+    let is_place = |byte: u8| byte.is_ascii_digit() || b":-".contains(&byte);
+    if named { scan.run_within(line + name.len(), LABEL_MAX, is_place) } else { line }
 }
 
 /// Position after the line number that a viewer printed, if there is one.

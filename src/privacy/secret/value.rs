@@ -453,7 +453,7 @@ pub(super) fn is_words(text: &str) -> bool {
 
 /// Returns whether all characters of a word are the same, as in a sample of a token.
 pub(super) fn is_filler(word: &str) -> bool {
-    word.bytes().all(|byte| Some(byte) == word.bytes().next())
+    !word.is_empty() && word.bytes().all(|byte| Some(byte) == word.bytes().next())
 }
 
 /// Returns whether a line of one word may be a password that the line before announces: letters and
