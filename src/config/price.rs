@@ -1,6 +1,6 @@
 //! Token prices, from the settings or else a dated list of well-known hosted models. Other models on this machine are free.
 
-use crate::adapters::http_client::is_loopback;
+use crate::adapters::is_loopback;
 use reqwest::Url;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;

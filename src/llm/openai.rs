@@ -235,7 +235,7 @@ fn client_of(
     config: &EndpointConfig,
     url: &reqwest::Url,
 ) -> Result<reqwest::Client, reqwest::Error> {
-    http_client::builder(url)
+    http_client(url)
         .connect_timeout(config.connect_timeout)
         .read_timeout(config.read_timeout)
         .timeout(config.total_timeout)

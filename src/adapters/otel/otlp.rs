@@ -164,7 +164,7 @@ struct Sender {
 impl Sender {
     fn new(endpoint: &str, refused: Arc<AtomicBool>) -> Result<Sender, String> {
         let url = reqwest::Url::parse(endpoint).map_err(|error| error.to_string())?;
-        let http = http_client::builder(&url)
+        let http = http_client(&url)
             .timeout(SEND_WAIT_MAX)
             .pool_max_idle_per_host(0)
             .build()
