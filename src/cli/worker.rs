@@ -2,9 +2,7 @@
 
 use super::enqueue::enqueuer_of;
 use super::model_args::{ModelArgs, call_rows, refuse_unpriced_cap};
-use super::output::{
-    self, Failure, GREEN, RED, Result, YELLOW, count, counted, json_row, pairs, remark,
-};
+use super::output::{self, Failure, GREEN, RED, Result, YELLOW, count, counted, pairs, remark};
 use super::progress::{self, OFTEN, Progress, SELDOM, cancelled_with_note};
 use super::serve::{meters, status_pages};
 use super::{hand_over, settings};
@@ -267,25 +265,11 @@ pub(super) struct Summary {
     tokens: TokenTotals,
     /// US dollars; `null` where the price of the model is not known.
     cost: Option<f64>,
-    left: RemainingSummary,
+    left: RemainingJobs,
     /// Messages of a stream that were set aside as dead letters.
     rejected: u64,
     /// Problem that stopped the worker.
     needs: Option<String>,
-}
-
-json_row! {
-    /// Open and dead jobs of the queue.
-    #[derive(Debug)]
-    struct RemainingSummary of it: &RemainingJobs {
-        ready: u64 = it.ready,
-        leased: u64 = it.leased,
-        waiting: u64 = it.passing,
-        gathering: u64 = it.gathering,
-        at_a_cap: u64 = it.capped,
-        cap: Option<String> = it.cap.clone(),
-        dead: u64 = it.dead,
-    }
 }
 
 impl Summary {
@@ -296,7 +280,7 @@ impl Summary {
             (End::Nothing, Until::OneJob) => jobs.dead + jobs.retried + jobs.released == 0,
             // Counts dead jobs of the whole queue, since other workers may have held them.
             (End::Nothing, Until::Drained | Until::Stopped) => {
-                report.left.died + report.left.capped == 0
+                report.left.died + report.left.at_a_cap == 0
             }
         };
         let needs = match &report.end {
@@ -310,7 +294,7 @@ impl Summary {
             journaled: totals.journaled,
             tokens: totals.tokens,
             cost: totals.cost,
-            left: RemainingSummary::of(&report.left),
+            left: report.left.clone(),
             rejected: 0,
             needs,
         }

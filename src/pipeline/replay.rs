@@ -361,9 +361,9 @@ fn add(totals: &mut Totals, session: SessionTotals) {
 /// do not balance, which the report shows.
 fn count_pending(tally: &Tally, report: &Report) {
     tally.with(|totals| {
-        if report.left.capped > 0 {
+        if report.left.at_a_cap > 0 {
             let cap = report.left.cap.clone().unwrap_or_default();
-            totals.waiting.insert(cap, report.left.capped);
+            totals.waiting.insert(cap, report.left.at_a_cap);
         }
         if report.end != End::Nothing || !totals.waiting.is_empty() || !totals.problems.is_empty() {
             let waiting = totals.entries.saturating_sub(totals.coverage.total());

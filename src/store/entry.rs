@@ -46,14 +46,12 @@ pub(super) fn of_rank(wanted: u8) -> Option<CoverageState> {
 /// Writes entries, and the skip reason of those in no slice. Replaces the previous reason.
 pub(super) fn write(db: &mut Db, session_no: i64, entries: &[Entry]) -> Result<()> {
     write_texts(db, session_no, entries.iter())?;
-    let mut skipped = Vec::new();
-    for entry in entries {
-        let Some(skip) = entry.skip else { continue };
-        uncover(db, session_no, NO_RUN, (entry.ordinal, entry.ordinal))?;
-        let (entry, reason) = (entry.clone(), Some(skip.name().to_owned()));
-        skipped.push(CoveredEntry { entry, state: CoverageState::Skipped, reason });
+    let skipped = entries.iter().filter_map(|it| Some((it.ordinal, it.skip?)));
+    for (ordinal, _) in skipped.clone() {
+        uncover(db, session_no, NO_RUN, (ordinal, ordinal))?;
     }
-    cover(db, session_no, NO_RUN, &skipped)
+    let of = |(ordinal, skip): (u32, Skip)| (ordinal, CoverageState::Skipped, Some(skip.name()));
+    cover(db, session_no, NO_RUN, skipped.map(of))
 }
 
 /// Writes entries. New text replaces the old, since the redactor may mask more than before.
@@ -88,11 +86,11 @@ pub(super) fn write_texts<'a>(
 }
 
 /// Writes the coverage of entries in `run_no`; of an entry given more than once, the highest state.
-pub(super) fn cover(
+pub(super) fn cover<'a>(
     db: &mut Db,
     session_no: i64,
     run_no: i64,
-    entries: &[CoveredEntry],
+    entries: impl Iterator<Item = (u32, CoverageState, Option<&'a str>)>,
 ) -> Result<()> {
     const INTO: Insert = Insert {
         head: "INSERT INTO coverage (session_no, ordinal, run_no, state, reason)",
@@ -101,17 +99,16 @@ pub(super) fn cover(
             state = excluded.state, reason = excluded.reason
             WHERE coverage.state < excluded.state",
     };
-    let mut highest: BTreeMap<u32, &CoveredEntry> = BTreeMap::new();
-    for covered in entries {
-        let known = highest.entry(covered.entry.ordinal).or_insert(covered);
-        if rank(known.state) < rank(covered.state) {
-            *known = covered;
+    let mut highest: BTreeMap<u32, (u8, Option<&str>)> = BTreeMap::new();
+    for (ordinal, state, reason) in entries {
+        let known = highest.entry(ordinal).or_insert((rank(state), reason));
+        if known.0 < rank(state) {
+            *known = (rank(state), reason);
         }
     }
     let mut rows: Vec<Value<'_>> = Vec::with_capacity(highest.len() * INTO.width);
-    for (ordinal, covered) in highest {
-        let state = rank(covered.state);
-        rows.extend_from_slice(values![session_no, ordinal, run_no, state, &covered.reason]);
+    for (ordinal, (state, reason)) in highest {
+        rows.extend_from_slice(values![session_no, ordinal, run_no, state, reason]);
     }
     db.insert(INTO, &rows).map(drop)
 }

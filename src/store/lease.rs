@@ -5,7 +5,7 @@
 
 use super::{Db, Result, Row, Store, StoreErrorKind, StoreResult, Value, values};
 use crate::adapters::process;
-use crate::domain::{JobId, Lease, Timestamp};
+use crate::domain::{Lease, Timestamp};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -21,56 +21,23 @@ const ATTEMPT_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(crate) type NamespaceLease = Lease<String>;
 
-/// Subject of a lease: a row with a token that grows with each lease.
-pub(super) trait Leased {
-    const TABLE: &'static str;
-    const KEY: &'static str;
-
-    fn key(&self) -> Value<'_>;
-
-    /// Error for a lease that another holder has taken.
-    fn lost(&self) -> StoreErrorKind;
-}
-
-impl Leased for JobId {
-    const TABLE: &'static str = "jobs";
-    const KEY: &'static str = "id";
-
-    fn key(&self) -> Value<'_> {
-        Value::from(&self.0)
-    }
-
-    fn lost(&self) -> StoreErrorKind {
-        StoreErrorKind::LeaseLost(*self)
-    }
-}
-
-impl Leased for String {
-    const TABLE: &'static str = "consolidating";
-    const KEY: &'static str = "namespace";
-
-    fn key(&self) -> Value<'_> {
-        Value::from(self)
-    }
-
-    fn lost(&self) -> StoreErrorKind {
-        StoreErrorKind::NamespaceLeaseLost(self.clone())
-    }
-}
-
-/// Reads `columns` of the leased row; fails if the lease was lost. Nobody else can take the lease
-/// until the transaction ends.
-pub(super) fn check<S: Leased, T: Row>(db: &mut Db, lease: &Lease<S>, columns: &str) -> Result<T> {
-    let (table, key, locking) = (S::TABLE, S::KEY, db.locking());
-    let sql = format!("SELECT token, {columns} FROM {table} WHERE {key} = ?1{locking}");
-    match db.first::<(u64, T)>(&sql, &[lease.subject.key()])? {
-        Some((token, row)) if token == lease.token => Ok(row),
-        Some(_) | None => Err(lease.subject.lost().into()),
-    }
+/// Reads the leased row that `sql` selects by `key`, its token first; `None` if the lease was lost. Nobody else can take
+/// the lease until the transaction ends.
+pub(super) fn check<T: Row>(
+    db: &mut Db,
+    sql: &str,
+    key: Value<'_>,
+    token: u64,
+) -> Result<Option<T>> {
+    let row: Option<(u64, T)> = db.first(&format!("{sql}{}", db.locking()), &[key])?;
+    Ok(row.filter(|(current, _)| *current == token).map(|(_, row)| row))
 }
 
 pub(super) fn check_namespace(db: &mut Db, lease: &NamespaceLease) -> Result<()> {
-    check(db, lease, "holder").map(|_: String| ())
+    let sql = "SELECT token, holder FROM consolidating WHERE namespace = ?1";
+    let holder: Option<String> = check(db, sql, Value::from(&lease.subject), lease.token)?;
+    let lost = || StoreErrorKind::NamespaceLeaseLost(lease.subject.clone()).into();
+    holder.map(drop).ok_or_else(lost)
 }
 
 #[derive(Clone, Copy)]

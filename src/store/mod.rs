@@ -10,7 +10,6 @@ mod journal;
 mod lease;
 mod memory;
 mod memory_index;
-mod migrations;
 mod namespace;
 mod plan;
 mod postgres;
@@ -46,7 +45,6 @@ pub(crate) use handle::{BadPrefix, IdPrefix, PrefixLookup};
 pub(crate) use journal::{Bill, JournalEntry, Journaled, Journaling, KeptAnswer};
 pub(crate) use lease::{HeldLease, LeaseRequest, NamespaceLease};
 pub(crate) use memory::{AuditEntry, Backlog, Directory, KeptFiles};
-pub use migrations::OpenMode;
 pub(crate) use namespace::{NamespaceTotals, Token, TokenRight};
 pub(crate) use plan::{AskedPair, MemoryPairs, PlanEntry, StoredOpenPair, StoredPlan};
 pub(crate) use queue::{
@@ -78,3 +76,38 @@ pub(in crate::store) use value::{
 
 /// Busy timeout while another process writes, in seconds. Commits take milliseconds.
 pub(crate) const BUSY_SECS: u64 = 5;
+
+/// Behaviour if the store does not exist.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OpenMode {
+    /// Creates the store and its folder.
+    Create,
+    /// Fails with `Missing`.
+    Existing,
+}
+
+/// Application id of annalist's databases: `anna` in ASCII.
+const APPLICATION_ID: i32 = 0x616e_6e61;
+/// Newest schema version this build supports.
+const KNOWN: u32 = SQLITE.len() as u32;
+
+macro_rules! migrations {
+    ($folder:literal: $($name:literal)*) => {
+        [$(include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"), "/migrations/", $folder, "/", $name, ".sql"
+        ))),*]
+    };
+    ($folder:literal) => {
+        migrations!(
+            $folder: "0001_begin" "0002_queue" "0003_told" "0004_memory" "0005_forgotten"
+            "0006_directories" "0007_judged" "0008_withdrawn" "0009_batches" "0010_undone"
+            "0011_index" "0012_search" "0014_branches" "0015_stems" "0016_tokens"
+            "0017_namespaces" "0018_sections" "0019_vectors" "0020_vault" "0021_contradictions"
+            "0022_counts" "0023_unanswered" "0024_scrubs" "0025_jobs" "0026_suspected"
+        )
+    };
+}
+
+/// Migrations from version N to N + 1. Never edit a released one.
+const SQLITE: [&str; 25] = migrations!("sqlite");
+const POSTGRES: [&str; 25] = migrations!("postgres");

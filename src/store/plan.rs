@@ -448,22 +448,16 @@ fn write_open_pairs(db: &mut Db, plan: &Plan, no: i64) -> Result<()> {
     }
     for operation in &plan.operations {
         if let Disposition::Settle { with, how, .. } = operation.disposition {
+            let sql =
+                "INSERT INTO open_pairs (record, memory, namespace, plan_no, rule, settled_no)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (record, memory) DO UPDATE SET
+                    rule = CASE WHEN excluded.settled_no IS NULL THEN excluded.rule
+                        ELSE open_pairs.rule END,
+                    settled_no = coalesce(excluded.settled_no, open_pairs.settled_no)";
             // What is changed in part stays beside the change, marked.
-            let sql = match how == Settlement::Partly {
-                true => {
-                    "INSERT INTO open_pairs (record, memory, namespace, plan_no, rule)
-                    VALUES (?1, ?2, ?3, ?4, ?5)
-                    ON CONFLICT (record, memory) DO UPDATE SET rule = excluded.rule"
-                }
-                false => {
-                    "INSERT INTO open_pairs
-                        (record, memory, namespace, plan_no, rule, settled_no)
-                    VALUES (?1, ?2, ?3, ?4, ?5, ?4)
-                    ON CONFLICT (record, memory) DO UPDATE SET settled_no = excluded.settled_no"
-                }
-            };
+            let settled_no = (how != Settlement::Partly).then_some(no);
             let (record, rule) = (&operation.record.0, &*operation.rule);
-            db.run(sql, values![record, &with.0, &plan.namespace, no, rule])?;
+            db.run(sql, values![record, &with.0, &plan.namespace, no, rule, settled_no])?;
         }
     }
     Ok(())

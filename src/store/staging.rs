@@ -120,7 +120,9 @@ pub(super) fn stage(db: &mut Db, staging: &Staging) -> Result<Staged> {
         entry::uncover_without_run(db, session_no, (run.first.0, run.last.0))?;
         queue::close_covered_jobs(db, session_no, run)?;
     }
-    entry::cover(db, session_no, run_no, &staging.entries)?;
+    let covered = staging.entries.iter();
+    let covered = covered.map(|it| (it.entry.ordinal, it.state, it.reason.as_deref()));
+    entry::cover(db, session_no, run_no, covered)?;
     record::write(db, run_no, &staging.records)?;
     search::enter_run(db, run_no, &staging.records)?;
     count(db, run_no)

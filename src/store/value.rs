@@ -257,12 +257,5 @@ pub(super) fn json<T: Serialize>(value: &T) -> Result<String> {
 
 /// Escapes `text` for use in `LIKE … ESCAPE '\'`.
 pub(super) fn literal(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if matches!(letter, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(letter);
-    }
-    pattern
+    text.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_")
 }

@@ -104,7 +104,8 @@ impl Connection {
         if STATEMENTS_MAX <= self.statements.len() {
             self.statements.clear();
         }
-        let statement = self.wait(self.client.prepare(&numbered(sql)))?;
+        // PostgreSQL's parameters are `$1`; no statement has a question mark elsewhere.
+        let statement = self.wait(self.client.prepare(&sql.replace('?', "$")))?;
         self.statements.insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }
@@ -117,19 +118,6 @@ impl Drop for Connection {
             runtime.shutdown_background();
         }
     }
-}
-
-/// Replaces `?1` parameters with PostgreSQL's `$1`, except in quoted text.
-fn numbered(sql: &str) -> String {
-    let mut quoted = false;
-    let mut numbered = String::with_capacity(sql.len());
-    let mut characters = sql.chars().peekable();
-    while let Some(character) = characters.next() {
-        quoted ^= character == '\'';
-        let param = character == '?' && characters.peek().is_some_and(char::is_ascii_digit);
-        numbered.push(if param && !quoted { '$' } else { character });
-    }
-    numbered
 }
 
 impl ToSql for Value<'_> {
@@ -270,14 +258,6 @@ fn kind_without_code(error: &Error) -> StoreErrorKind {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn parameters_are_numbered_and_quoted_text_stays() {
-        assert_eq!(
-            numbered("a = ?1 AND b = '?2''?3' OR c = ?12"),
-            "a = $1 AND b = '?2''?3' OR c = $12"
-        );
-    }
 
     proptest! {
         #[test]

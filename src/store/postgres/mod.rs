@@ -9,8 +9,10 @@ mod tests;
 pub(super) use address::Address;
 pub(super) use connection::Connection;
 
-use super::migrations::{APPLICATION_ID, KNOWN, POSTGRES as MIGRATIONS};
-use super::{BUSY_SECS, Db, OpenMode, Output, Refusal, Result, StoreErrorKind, Work, values};
+use super::{
+    APPLICATION_ID, BUSY_SECS, Db, KNOWN, OpenMode, Output, POSTGRES as MIGRATIONS, Refusal,
+    Result, StoreErrorKind, Work, values,
+};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

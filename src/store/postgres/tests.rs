@@ -110,7 +110,7 @@ fn what_is_not_ours_is_refused_untouched() {
     schema.run("DROP TABLE annalist, notes");
     drop(Store::open(&url, OpenMode::Create).unwrap());
     schema.run("UPDATE annalist SET version = 99");
-    let known = super::super::migrations::KNOWN;
+    let known = super::super::KNOWN;
     check(&url, OpenMode::Existing, &[StoreErrorKind::Newer { found: 99, known }]);
 }
 

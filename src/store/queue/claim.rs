@@ -402,14 +402,17 @@ struct LeasedJob {
 }
 
 fn check_lease(db: &mut Db, lease: Lease, now: Timestamp) -> Result<LeasedJob> {
-    let columns = "no, session_no, lane, priority, first_ordinal, last_ordinal, state";
-    let (no, (session_no, lane, priority), ordinals, state) = lease::check(db, &lease, columns)?;
+    let sql = "SELECT token, no, session_no, lane, priority, first_ordinal, last_ordinal, state
+        FROM jobs WHERE id = ?1";
+    let row = lease::check(db, sql, Value::from(&lease.subject), lease.token)?;
+    let lost = || Fault::from(StoreErrorKind::LeaseLost(lease.subject));
+    let (no, (session_no, lane, priority), ordinals, state) = row.ok_or_else(lost)?;
     let slot = JobSlot { session_no, lane, priority, at: now, until: None };
     let ended = match state {
         JobState::Leased => false,
         JobState::Done | JobState::Cut | JobState::Dead => true,
         JobState::Waiting | JobState::Ready | JobState::Cancelled => {
-            return Err(StoreErrorKind::LeaseLost(lease.subject).into());
+            return Err(lost());
         }
     };
     Ok(LeasedJob { no, slot, ordinals, ended })

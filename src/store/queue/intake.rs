@@ -364,12 +364,7 @@ pub(super) fn insert(db: &mut Db, slot: JobSlot, jobs: &[Job]) -> Result<u32> {
             WHERE c.session_no = jobs.session_no AND c.ordinal = jobs.first_ordinal
                 AND (c.run_no = 0 OR r.current = 1))"
     );
-    let mut rows = Vec::with_capacity(jobs.len() * INTO.width);
-    for job in jobs {
-        push(&mut rows, slot, job);
-        rows.extend_from_slice(values![Value::Null, 0]);
-    }
-    Ok(db.insert(INTO, &rows)? as u32)
+    Ok(insert_into(db, INTO, slot, jobs.iter().map(|job| (job, None, 0)))? as u32)
 }
 
 /// Adds new jobs, and reopens those that ended without an extraction under `asking`. Open jobs stay
@@ -386,24 +381,30 @@ pub(super) fn insert_batch(
             SELECT 1 FROM runs r WHERE r.session_no = jobs.session_no
                 AND r.slice = jobs.slice AND r.asking = excluded.asking AND r.state = 'done')"
     );
-    let mut rows = Vec::with_capacity(jobs.len() * INTO.width);
-    for BatchJob { job, generation } in jobs {
-        push(&mut rows, slot, job);
-        rows.extend_from_slice(values![asking, *generation]);
-    }
-    db.insert(INTO, &rows).map(drop)
+    let jobs = jobs.iter().map(|it| (&it.job, Some(asking), it.generation));
+    insert_into(db, INTO, slot, jobs).map(drop)
 }
 
-fn push<'a>(rows: &mut Vec<Value<'a>>, slot: JobSlot, job: &'a Job) {
+/// Inserts jobs, each with its `asking` and generation.
+fn insert_into<'a>(
+    db: &mut Db,
+    into: Insert,
+    slot: JobSlot,
+    jobs: impl Iterator<Item = (&'a Job, Option<&'a Digest>, u32)>,
+) -> Result<u64> {
     let (state, reason) = match slot.until {
         Some(_) => (JobState::Waiting, Some(Wait::Gathering)),
         None => (JobState::Ready, None),
     };
-    rows.extend_from_slice(values![
-        &job.id, slot.session_no, slot.lane, state, reason, slot.priority, slot.at, slot.until,
-        slot.at, &job.slice, job.index, job.first.0, job.first.1, job.last.0, job.last.1,
-        job.tokens, &job.cut, &job.context,
-    ]);
+    let mut rows: Vec<Value<'_>> = Vec::new();
+    for (job, asking, generation) in jobs {
+        rows.extend_from_slice(values![
+            &job.id, slot.session_no, slot.lane, state, reason, slot.priority, slot.at, slot.until,
+            slot.at, &job.slice, job.index, job.first.0, job.first.1, job.last.0, job.last.1,
+            job.tokens, &job.cut, &job.context, asking, generation,
+        ]);
+    }
+    db.insert(into, &rows)
 }
 
 /// Deletes the slice that is gathering entries.

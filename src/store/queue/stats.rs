@@ -224,10 +224,10 @@ impl Store {
                     (JobState::Leased, _) => left.leased += jobs,
                     (JobState::Waiting, Some(Wait::Gathering)) => left.gathering += jobs,
                     (JobState::Waiting, Some(Wait::Cap)) => {
-                        (left.capped, left.cap) = (left.capped + jobs, detail);
+                        (left.at_a_cap, left.cap) = (left.at_a_cap + jobs, detail);
                     }
                     (JobState::Waiting, Some(Wait::BackOff | Wait::RateLimited) | None) => {
-                        left.passing += jobs;
+                        left.waiting += jobs;
                     }
                     (JobState::Done | JobState::Cut | JobState::Dead | JobState::Cancelled, _) => {}
                 }
@@ -303,24 +303,26 @@ pub(in crate::store) fn pending(db: &mut Db) -> Result<Vec<(i64, u64)>> {
     db.all(sql, &[])
 }
 
-/// Open jobs, and the dead.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+/// Open and dead jobs of the queue.
+#[derive(schemars::JsonSchema, Clone, Debug, Default, Eq, PartialEq, serde::Serialize)]
+#[schemars(rename = "RemainingSummary")]
 pub(crate) struct RemainingJobs {
     pub ready: u64,
     pub leased: u64,
-    pub passing: u64,
+    pub waiting: u64,
     pub gathering: u64,
-    pub capped: u64,
+    pub at_a_cap: u64,
     pub cap: Option<String>,
     pub dead: u64,
     /// Of the dead, those that died recently.
+    #[serde(skip)]
     pub died: u64,
 }
 
 impl RemainingJobs {
     /// Returns true if jobs are ready, leased or in a short wait.
     pub(crate) fn is_something(&self) -> bool {
-        self.ready + self.leased + self.passing > 0
+        self.ready + self.leased + self.waiting > 0
     }
 }
 

@@ -1,9 +1,9 @@
 //! Connections to a SQLite file: opening, creation, migration, and statements.
 
 use crate::adapters::files;
-use crate::store::migrations::{APPLICATION_ID, KNOWN, SQLITE as MIGRATIONS};
 use crate::store::{
-    BUSY_SECS, Cells, Columns, Insert, OpenMode, Result, StoreErrorKind, StoreResult, Value,
+    APPLICATION_ID, BUSY_SECS, Cells, Columns, Insert, KNOWN, OpenMode, Result,
+    SQLITE as MIGRATIONS, StoreErrorKind, StoreResult, Value,
 };
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
