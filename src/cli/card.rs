@@ -8,7 +8,6 @@ use crate::domain::{FINDINGS_MAX, Finding, Format, Severity};
 use crate::memory_card::{Card, CardBuilder, CardCheck, CardHead, Ellipsis, checklist, yaml};
 use crate::privacy::{Gate, Redacted};
 use crate::transcripts::{DetectError, read_session};
-use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
 const EXPECTED: &str = "a transcript, or a session as JSON: {\"messages\": […]}";
@@ -35,11 +34,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID", conflicts_with = "from")]
     session: Vec<String>,
     /// Output format: YAML documents, or JSON, one card per line if there are several
-    #[arg(long, value_enum, default_value_t = Style::Yaml, conflicts_with = "check")]
-    format: Style,
+    #[arg(long, value_parser = ["yaml", "json"], default_value = "yaml", conflicts_with = "check")]
+    format: String,
     /// Lines that end with `...`: truncated ones, or all without a question or exclamation mark
-    #[arg(long, value_enum, default_value_t = Rule::Cut)]
-    ellipsis: Rule,
+    #[arg(long, value_parser = ["cut", "template"], default_value = "cut")]
+    ellipsis: String,
     /// Include messages of every role, also tool and system messages
     #[arg(long)]
     all_roles: bool,
@@ -49,18 +48,6 @@ pub(super) struct Args {
     /// Read the named files as this transcript format instead of detecting it
     #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Style {
-    Yaml,
-    Json,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Rule {
-    Cut,
-    Template,
 }
 
 struct MadeCard {
@@ -106,24 +93,22 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
         cards.made.push(MadeCard::of(builder, stored.session.native_id));
     }
     let mut all_hold = true;
-    match (args.check, args.format, cards.made.as_slice()) {
+    match (args.check, args.format == "json", cards.made.as_slice()) {
         (true, _, made) => all_hold = print_checks(made, &gate)?,
-        (false, Style::Yaml, made) => {
+        (false, false, made) => {
             let pages: Vec<String> = made.iter().map(|it| yaml(&it.card, &it.head)).collect();
             output::bytes(pages.join("---\n").as_bytes())?;
         }
-        (false, Style::Json, [only]) => output::json(&only.card)?,
-        (false, Style::Json, made) => made.iter().try_for_each(|it| output::json_line(&it.card))?,
+        (false, true, [only]) => output::json(&only.card)?,
+        (false, true, made) => made.iter().try_for_each(|it| output::json_line(&it.card))?,
     }
     output::fail_if(!(cards.whole && all_hold))
 }
 
 impl<'a> Cards<'a> {
     fn builder(&self) -> CardBuilder<'a> {
-        let ellipsis = match self.args.ellipsis {
-            Rule::Cut => Ellipsis::Cut,
-            Rule::Template => Ellipsis::Template,
-        };
+        let is_cut = self.args.ellipsis == "cut";
+        let ellipsis = if is_cut { Ellipsis::Cut } else { Ellipsis::Template };
         CardBuilder::new(self.gate).ellipsis(ellipsis).all_roles(self.args.all_roles)
     }
 

@@ -112,7 +112,7 @@ json_row! {
         findings: Option<&'a [Finding]> = it.planned.as_ref().map(|it| it.findings.as_slice()),
         left_open: Option<&'a [LeftOpen]> = it.planned.as_ref().map(|it| it.left_open.as_slice()),
         asked: Option<AskedPairs> = it.planned.as_ref().map(|it| AskedPairs::of(&it.usage)),
-        usage: Option<CallUsage> = it.planned.as_ref().map(|it| CallUsage::of(&it.usage)),
+        usage: Option<CallUsage> = it.planned.as_ref().map(|it| CallUsage::of(&it.usage.spent)),
         problem: Option<&'a str> = it.problem.as_deref(),
     }
 }

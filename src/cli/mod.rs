@@ -116,7 +116,16 @@ enum Command {
     /// Publish rules and decisions in AGENTS.md or another file
     Publish(context::PublishArgs),
     /// Serve the project's memory to an agent, as tools of the Model Context Protocol
-    Mcp(serve::McpArgs),
+    #[command(after_help = "\
+Examples:
+  claude mcp add annalist -- annalist mcp   Claude Code
+  codex mcp add annalist -- annalist mcp    Codex
+
+The client starts it in the project's folder and talks to it over standard input and output. \
+Tools: search, why, context, history, open_items, note. All but note only read; a note is \
+attributed to the agent and does not become memory by itself. Other namespaces are hidden unless \
+mcp.namespaces in the settings names them.")]
+    Mcp,
     /// Serve the web page, the API and the tools over HTTP
     Serve(serve::Args),
     /// Create, list and revoke tokens for clients of `annalist serve`
@@ -217,7 +226,7 @@ async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Card(args) => in_pages(card::run(&args, file)).await,
         Command::Context(args) => in_pages(context::run(&args, file)).await,
         Command::Publish(args) => context::publish(&args, file),
-        Command::Mcp(args) => serve::mcp(&args, file).await,
+        Command::Mcp => serve::mcp(file).await,
         Command::Serve(args) => serve::run(&args, file).await,
         Command::Token(args) => token::run(args, file).await,
         Command::Hook(args) => return Ok(hook::run(&args, file)),

@@ -5,7 +5,7 @@ use super::progress::cancelled_by_signal;
 use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
-use crate::domain::{Session, Usage};
+use crate::domain::Session;
 use crate::llm::{Cassette, Endpoint, EndpointConfig};
 use crate::pipeline::{
     Adjudicator, AskMode, Embedder, Model, ModelSource, ModelUsage, Summariser, Totals,
@@ -274,25 +274,12 @@ json_row! {
 
 json_row! {
     /// Calls, tokens and US dollars, as JSON.
-    pub(super) struct CallUsage of it: &ModelUsage {
+    pub(super) struct CallUsage of it: &Spent {
         calls: u64 = it.calls,
-        sent: u64 = it.sent,
-        cached: u64 = it.cached,
-        answered: u64 = it.answered,
+        sent: u64 = it.usage.prompt_tokens,
+        cached: u64 = it.usage.cached_tokens,
+        answered: u64 = it.usage.completion_tokens,
         cost: f64 = dollars(it.cost_micros),
-    }
-}
-
-impl CallUsage {
-    pub(super) fn of_spent(spent: &Spent) -> CallUsage {
-        let Usage { prompt_tokens, cached_tokens, completion_tokens } = spent.usage;
-        CallUsage {
-            calls: spent.calls,
-            sent: prompt_tokens,
-            cached: cached_tokens,
-            answered: completion_tokens,
-            cost: dollars(spent.cost_micros),
-        }
     }
 }
 
@@ -300,13 +287,13 @@ pub(super) fn asked_line(about: &str, usage: &ModelUsage) -> String {
     let free = remark(usage.journaled, "from the journal");
     let (begin, calls) = match usage.is_estimate {
         true => ("would ask", "about".to_owned()),
-        false => ("asked", format!("{},", counted(usage.calls, "call"))),
+        false => ("asked", format!("{},", counted(usage.spent.calls, "call"))),
     };
     format!(
         "{begin} about {about} in {}{free}: {calls} {} tokens sent, {} answered{}",
         counted(usage.questions, "question"),
-        count(usage.sent),
-        count(usage.answered),
-        output::paid(usage.cost_micros)
+        count(usage.spent.usage.prompt_tokens),
+        count(usage.spent.usage.completion_tokens),
+        output::paid(usage.spent.cost_micros)
     )
 }

@@ -141,19 +141,7 @@ fn project(config: Config) -> Project {
     }
 }
 
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  claude mcp add annalist -- annalist mcp   Claude Code
-  codex mcp add annalist -- annalist mcp    Codex
-
-The client starts it in the project's folder and talks to it over standard input and output. \
-Tools: search, why, context, history, open_items, note. All but note only read; a note is \
-attributed to the agent and does not become memory by itself. Other namespaces are hidden unless \
-mcp.namespaces in the settings names them.")]
-pub(super) struct McpArgs {}
-
-pub(super) async fn mcp(_: &McpArgs, file: Option<&Path>) -> Result<()> {
+pub(super) async fn mcp(file: Option<&Path>) -> Result<()> {
     let served = mcp::serve(server(file)?).await;
     served.map_err(Failure::failed)
 }

@@ -75,7 +75,7 @@ pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {
             sessions: status.sessions.iter().map(SessionRow::of).collect(),
             coverage: status.coverage(),
             failed: status.failed.iter().map(FailedRow::of).collect(),
-            spent: CallUsage::of_spent(&status.spent),
+            spent: CallUsage::of(&status.spent),
             bill: status.bill.iter().map(BillRow::of).collect(),
             queue: QueueReport::of(&depth),
             spooled: spooled.iter().map(SpooledRow::of).collect(),
@@ -159,7 +159,7 @@ json_row! {
         #[serde(rename = "for")]
         purpose: Purpose = it.purpose,
         #[serde(flatten)]
-        usage: CallUsage = CallUsage::of_spent(&it.spent),
+        usage: CallUsage = CallUsage::of(&it.spent),
     }
 }
 

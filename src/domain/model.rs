@@ -198,6 +198,14 @@ pub struct Usage {
     pub completion_tokens: u64,
 }
 
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, more: Usage) {
+        self.prompt_tokens += more.prompt_tokens;
+        self.cached_tokens += more.cached_tokens;
+        self.completion_tokens += more.completion_tokens;
+    }
+}
+
 /// Redacted reply of a model.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Reply {

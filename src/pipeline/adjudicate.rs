@@ -13,7 +13,7 @@ use crate::domain::{
     Digest, Finding, MemoryId, Purpose, RecordId, Request, RunId, Severity, Usage,
 };
 use crate::llm::{ModelDialogue, UNUSABLE};
-use crate::store::StoreResult;
+use crate::store::{Spent, StoreResult};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -40,13 +40,8 @@ pub(crate) struct ModelUsage {
     pub is_estimate: bool,
     /// Questions, including those answered from the journal.
     pub questions: u64,
-    pub calls: u64,
     pub journaled: u64,
-    /// Prompt tokens; `cached` is the part that the provider had cached.
-    pub sent: u64,
-    pub cached: u64,
-    pub answered: u64,
-    pub cost_micros: u64,
+    pub spent: Spent,
 }
 
 impl ModelUsage {
@@ -57,12 +52,10 @@ impl ModelUsage {
     pub(super) fn add(&mut self, pairs: usize, spent: Spending) {
         self.pairs += if spent.asks > 0 { pairs as u64 } else { 0 };
         self.questions += u64::from(spent.asks);
-        self.calls += u64::from(spent.calls);
         self.journaled += u64::from(spent.journaled);
-        self.sent += spent.usage.prompt_tokens;
-        self.cached += spent.usage.cached_tokens;
-        self.answered += spent.usage.completion_tokens;
-        self.cost_micros += spent.cost_micros;
+        self.spent.calls += u64::from(spent.calls);
+        self.spent.usage += spent.usage;
+        self.spent.cost_micros += spent.cost_micros;
     }
 }
 

@@ -50,8 +50,7 @@ impl Directories {
     /// Imports people's edits, so that a plan sees them.
     pub(crate) async fn import_edits(&self, namespace: &str) -> Result<(), SyncError> {
         for folder in self.folders(namespace).await? {
-            let imported = self.dir_sync.import_edits(&folder, namespace).await;
-            imported.map_err(|error| inside(&folder, error))?;
+            self.dir_sync.import_edits(&folder, namespace).await?;
         }
         Ok(())
     }
@@ -60,8 +59,7 @@ impl Directories {
     pub(crate) async fn renew(&self, namespace: &str) -> Result<Vec<SyncedDirectory>, SyncError> {
         let mut synced = Vec::new();
         for folder in self.folders(namespace).await? {
-            let report = self.dir_sync.sync(&folder, namespace).await;
-            let report = report.map_err(|error| inside(&folder, error))?;
+            let report = self.dir_sync.sync(&folder, namespace).await?;
             synced.push(SyncedDirectory { folder, report });
         }
         Ok(synced)
@@ -71,8 +69,7 @@ impl Directories {
     pub(crate) async fn preview(&self, plan: &Plan) -> Result<Vec<SyncedDirectory>, SyncError> {
         let mut synced = Vec::new();
         for folder in self.folders(&plan.namespace).await? {
-            let report = self.dir_sync.preview(&folder, &plan.namespace, Some(plan)).await;
-            let report = report.map_err(|error| inside(&folder, error))?;
+            let report = self.dir_sync.preview(&folder, &plan.namespace, Some(plan)).await?;
             synced.push(SyncedDirectory { folder, report });
         }
         Ok(synced)
@@ -93,8 +90,7 @@ impl Directories {
                 Forgotten::Moved(ids) => return Ok(Forgotten::Moved(ids)),
             };
         for folder in self.folders(namespace).await? {
-            let renamed = self.dir_sync.rename_records(&folder, &retitled(&changes));
-            renamed.map_err(|error| inside(&folder, error))?;
+            self.dir_sync.rename_records(&folder, &retitled(&changes))?;
         }
         let synced = self.renew(namespace).await?;
         self.dir_sync.drop_absent(namespace).await?;
@@ -219,17 +215,6 @@ pub(crate) async fn left_behind(
         return Ok(None);
     }
     Ok(sync.origin(folder).await?.filter(|(old, _)| old != namespace))
-}
-
-fn inside(folder: &MemoryFolder, error: SyncError) -> SyncError {
-    match error {
-        SyncError::Disk { path, cause } => {
-            SyncError::Disk { path: folder.path().join(path).display().to_string(), cause }
-        }
-        error @ (SyncError::Store(_) | SyncError::Busy(_) | SyncError::OtherNamespace { .. }) => {
-            error
-        }
-    }
 }
 
 /// New titles of decisions whose title changes, by tag; record files are named after the title.

@@ -126,9 +126,7 @@ pub(crate) struct Spending {
 impl Spending {
     fn add(&mut self, usage: Usage, cost_micros: u64) {
         self.calls += 1;
-        self.usage.prompt_tokens += usage.prompt_tokens;
-        self.usage.cached_tokens += usage.cached_tokens;
-        self.usage.completion_tokens += usage.completion_tokens;
+        self.usage += usage;
         self.cost_micros += cost_micros;
     }
 }

@@ -603,7 +603,8 @@ pub(super) fn disk_error(folder: &MemoryFolder, cause: io::Error) -> SyncError {
 
 fn write(folder: &MemoryFolder, change: &FileChange) -> Result<WriteOutcome, SyncError> {
     let written = folder.write(&change.path, change.before.as_deref(), change.after.as_deref());
-    written.map_err(|cause| SyncError::Disk { path: change.path.clone(), cause })
+    let path = || folder.path().join(&change.path).display().to_string();
+    written.map_err(|cause| SyncError::Disk { path: path(), cause })
 }
 
 struct SyncPlan {

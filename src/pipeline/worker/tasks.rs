@@ -149,7 +149,7 @@ impl WorkerState {
                     let (plan, usage) = (&planned.plan, &planned.usage);
                     tracing::info!(
                         plan.id = %plan.id, records = plan.operations.len(),
-                        calls = usage.calls, pairs = usage.pairs, refused = usage.refused, open = planned.left_open.len(), "consolidated"
+                        calls = usage.spent.calls, pairs = usage.pairs, refused = usage.refused, open = planned.left_open.len(), "consolidated"
                     );
                     self.at_directories(&namespace, DirectoryStep::Sync).await;
                 }
