@@ -38,7 +38,6 @@ mod worker;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use output::{Failure, Result, in_pages};
-use search::Days;
 #[cfg(fuzzing)]
 pub use serve::testing::router_for_fuzzing;
 use std::ffi::OsString;
@@ -212,9 +211,9 @@ async fn run(cli: Cli) -> Result<ExitCode> {
         Command::Why(args) => in_pages(records::why(&args, file)).await,
         Command::Search(args) => search::run(&args, file).await,
         Command::Open(args) => search::open(&args, file).await,
-        Command::Today(args) => search::days(&args, Days::Today, file).await,
-        Command::Yesterday(args) => search::days(&args, Days::Yesterday, file).await,
-        Command::Week(args) => search::days(&args, Days::Week, file).await,
+        Command::Today(args) => search::days(&args, "today", "today", file).await,
+        Command::Yesterday(args) => search::days(&args, "yesterday", "yesterday", file).await,
+        Command::Week(args) => search::days(&args, "6d", "today", file).await,
         Command::Status(args) => in_pages(status::run(&args, file)).await,
         Command::Jobs(args) => in_pages(jobs::run(args, file)).await,
         Command::Consolidate(args) => consolidate::run(&args, file).await,

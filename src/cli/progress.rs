@@ -3,8 +3,10 @@
 
 use super::output::{self, Failure, Result};
 use crate::text::terminal;
+use futures_util::stream::{self, BoxStream, StreamExt};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::convert::Infallible;
+use std::io;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -85,16 +87,15 @@ pub(super) fn cancelled_with_note(
     note: String,
     left: impl Fn() -> String + Send + 'static,
 ) -> Result<CancellationToken> {
-    let listener = Listener::new();
-    let mut listener =
-        listener.map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))?;
+    let mut signals =
+        signals().map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))?;
     let cancel = CancellationToken::new();
     let cancelled = cancel.clone();
     tokio::spawn(async move {
-        listener.next().await;
+        signals.next().await;
         cancelled.cancel();
         output::note_over_progress(&note);
-        listener.next().await;
+        signals.next().await;
         let left = left();
         output::note_over_progress(&format!(
             "stopped at once: {left}; run the same command again to resume"
@@ -104,39 +105,21 @@ pub(super) fn cancelled_with_note(
     Ok(cancel)
 }
 
-/// Receives signals from its creation on, so that none is lost between two waits.
+/// Signals to stop, from the call on, so that none is lost between two waits.
 #[cfg(unix)]
-struct Listener {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Listener {
-    fn new() -> std::io::Result<Listener> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let interrupt = signal(SignalKind::interrupt())?;
-        Ok(Listener { interrupt, terminate: signal(SignalKind::terminate())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
+fn signals() -> io::Result<BoxStream<'static, ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let signals = |kind| {
+        let received = async |mut it: tokio::signal::unix::Signal| Some((it.recv().await?, it));
+        Ok::<_, io::Error>(stream::unfold(signal(kind)?, received))
+    };
+    let (interrupt, terminate) =
+        (signals(SignalKind::interrupt())?, signals(SignalKind::terminate())?);
+    Ok(stream::select(interrupt, terminate).boxed())
 }
 
 #[cfg(not(unix))]
-struct Listener;
-
-#[cfg(not(unix))]
-impl Listener {
-    fn new() -> std::io::Result<Listener> {
-        Ok(Listener)
-    }
-
-    async fn next(&mut self) {
-        drop(tokio::signal::ctrl_c().await);
-    }
+fn signals() -> io::Result<BoxStream<'static, ()>> {
+    let received = async |()| Some((tokio::signal::ctrl_c().await.ok()?, ()));
+    Ok(stream::unfold((), received).boxed())
 }

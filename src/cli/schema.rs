@@ -22,7 +22,7 @@ use crate::rows::{MemoryRow, RecordRow, SearchRow};
 use crate::server::openapi;
 use crate::store::NamespaceTotals;
 use crate::transcripts::schema_file;
-use clap::{Arg, ArgAction, Command};
+use clap::Command;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -200,77 +200,28 @@ pub(super) fn man(args: &ManArgs, mut whole: Command) -> Result<()> {
 }
 
 fn commands(whole: Command) -> String {
-    let mut whole = whole.disable_help_flag(true).disable_help_subcommand(true);
+    let whole = whole.disable_help_flag(true).disable_help_subcommand(true).term_width(80);
+    let mut whole = whole.mut_arg("config", |arg| arg.hide(true));
     whole.build();
-    let mut page =
-        "# Commands\n\nGenerated from the program by `annalist schema --write`.\n".to_owned();
-    page.push_str("`annalist COMMAND --help` prints the same.\n");
-    let globals = whole.get_arguments().filter(|arg| arg.is_global_set()).map(argument);
-    let globals = globals.collect::<Vec<_>>().join("\n");
-    page.push_str(&format!("\nEvery command takes:\n\n{globals}\n"));
-    let shown = whole.get_subcommands().filter(|it| !it.is_hide_set());
-    shown.for_each(|command| section(command, 2, &mut page));
+    let mut page = "# Commands\n\nGenerated from the program by `annalist schema --write`; \
+        `annalist COMMAND --help` prints the same.\nEvery command takes `--config FILE`, which reads \
+        settings from that file instead of the project's or the user's.\n"
+        .to_owned();
+    whole.get_subcommands().for_each(|command| section(command, 2, &mut page));
     page
 }
 
 fn section(command: &Command, depth: usize, page: &mut String) {
-    let name = command.get_bin_name().unwrap_or(command.get_name());
-    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-    let usage = command.clone().render_usage().to_string();
-    let (mark, usage) = ("#".repeat(depth), usage.trim_start_matches("Usage: "));
-    page.push_str(&format!("\n{mark} {name}\n\n{about}.\n\n```text\n{usage}\n```\n"));
-    let own = command.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
-    let own: Vec<String> = own.map(argument).collect();
-    if !own.is_empty() {
-        page.push_str(&format!("\n{}\n", own.join("\n")));
+    if command.is_hide_set() || command.get_name() == "help" {
+        return;
     }
-    if let Some(after) = command.get_after_help() {
-        page.push_str(&format!("\n```text\n{}\n```\n", after.to_string().trim_end()));
-    }
-    let below = command.get_subcommands().filter(|it| it.get_name() != "help" && !it.is_hide_set());
-    below.for_each(|it| section(it, depth + 1, page));
-}
-
-fn argument(arg: &Arg) -> String {
-    let value = arg.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
-    let value = value.unwrap_or_else(|| arg.get_id().as_str().to_uppercase());
-    let takes_value = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
-    let name = match arg.get_long() {
-        Some(long) if takes_value => format!("--{long} {value}"),
-        Some(long) => format!("--{long}"),
-        None => value,
-    };
-    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-    let hidden = |value: &clap::builder::PossibleValue| value.is_hide_set();
-    let values = arg.get_possible_values().into_iter().filter(|it| takes_value && !hidden(it));
-    let values = output::commas(values.map(|it| format!("`{}`", it.get_name())));
-    let values = if values.is_empty() { values } else { format!(" ({values})") };
-    let default = output::commas(arg.get_default_values().iter().map(|it| it.to_string_lossy()));
-    let has_default = takes_value && !default.is_empty();
-    let default = if has_default { format!(" Default: `{default}`.") } else { String::new() };
-    format!("- `{name}`: {help}{values}.{default}")
+    let (mark, name) = ("#".repeat(depth), command.get_bin_name().unwrap_or(command.get_name()));
+    let help = command.clone().render_help().to_string();
+    let help: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
+    page.push_str(&format!("\n{mark} {name}\n\n```text\n{}\n```\n", help.join("\n")));
+    command.get_subcommands().for_each(|it| section(it, depth + 1, page));
 }
 
 fn configuration() -> String {
-    let mut page = format!("{}\n## Keys\n", include_str!("configuration.md"));
-    let (mut section, mut comment) = (String::new(), String::new());
-    for line in DEFAULT.lines() {
-        if let Some(text) = line.strip_prefix('#') {
-            comment.push_str(&format!("\n{}", text.trim()));
-            continue;
-        }
-        if let Some(name) = line.strip_prefix('[') {
-            let name = name.trim_end_matches(']');
-            page.push_str(&format!("\n### [{name}]\n"));
-            section = format!("{name}.");
-        } else if let Some((key, value)) = line.split_once(" = ") {
-            page.push_str(&format!("\n**`{section}{key}`**, default `{value}`\n"));
-            if !comment.is_empty() {
-                page.push_str(&format!("{comment}\n"));
-            }
-        }
-        // The comment at the top describes the whole file.
-        comment.clear();
-    }
-    page
+    format!("{}\n## Keys\n\n```toml\n{DEFAULT}```\n", include_str!("configuration.md"))
 }

@@ -378,24 +378,6 @@ struct Shown {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Days {
-    Today,
-    Yesterday,
-    Week,
-}
-
-impl Days {
-    fn span(self) -> Result<(Timestamp, Timestamp)> {
-        let (from, to) = match self {
-            Days::Today => ("today", "today"),
-            Days::Yesterday => ("yesterday", "yesterday"),
-            Days::Week => ("6d", "today"),
-        };
-        Ok((date(from).map_err(Failure::usage)?, date_end(to).map_err(Failure::usage)?))
-    }
-}
-
 pub(super) async fn open(args: &OpenArgs, file: Option<&Path>) -> Result<()> {
     let (config, store) = settings::existing_store(file)?;
     let Searched { namespace, unknown } = args.scope.searched(&store, &config).await?;
@@ -425,9 +407,11 @@ pub(super) async fn open(args: &OpenArgs, file: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<()> {
+/// Lists what was said from one day to another, such as `yesterday`.
+pub(super) async fn days(args: &DayArgs, from: &str, to: &str, file: Option<&Path>) -> Result<()> {
     let (_, store) = settings::existing_store(file)?;
-    let (since, until) = days.span()?;
+    let since = date(from).map_err(Failure::usage)?;
+    let until = date_end(to).map_err(Failure::usage)?;
     note_unknown(&store, args.namespace.as_deref()).await?;
     let found = search_days(&store, args.namespace.clone(), since..=until, ITEMS_MAX);
     let DayHits { hits, undated } = found.await?;

@@ -25,8 +25,7 @@ pub(super) fn rows<R: Row>(rows: &[R], as_json: bool, empty: &str) -> Result<()>
     let last = R::HEADER.len().saturating_sub(1);
     let room = window().map_or(usize::MAX, |(width, _)| width);
     let table = fitted(R::HEADER, folded(&cells, room), Wide::words(last), R::SPARE);
-    let stacked = window().and_then(|_| stacked(&cells, R::SPARE, &table.to_string()));
-    stacked.map_or_else(|| print_table(&table), |text| output::line(&text))
+    print_table(&table)
 }
 
 /// Rows with long phrases wrapped, if they are wider than `room`: the last cell, a sentence, gets what that leaves.
@@ -42,24 +41,6 @@ fn folded(rows: &[Vec<String>], room: usize) -> Vec<Vec<String>> {
         row.iter_mut().take(phrases).for_each(|it| *it = textwrap::fill(it, &options));
     }
     rows
-}
-
-/// Rows with the last cell below the others, if the terminal is so narrow that `table` breaks ids, days or other short
-/// words; without the `spare` columns.
-fn stacked(rows: &[Vec<String>], spare: &[usize], table: &str) -> Option<String> {
-    let is_word = |it: &&String| it.len() <= WORD_BYTES_MAX && !it.contains(char::is_whitespace);
-    let is_broken = |at: &usize| {
-        let words = rows.iter().filter_map(|row| row.get(*at)).filter(is_word);
-        words.max_by_key(|it| it.len()).is_some_and(|it| !table.contains(it.as_str()))
-    };
-    let shown: Vec<usize> = (0..rows.first()?.len()).filter(|at| !spare.contains(at)).collect();
-    let row = |row: &Vec<String>| {
-        let mut cells: Vec<&str> = shown.iter().map(|at| row[*at].as_str()).collect();
-        let last = cells.pop().unwrap_or_default();
-        cells.retain(|it| !it.is_empty());
-        format!("{}\n  {last}", cells.join("  "))
-    };
-    shown.iter().any(is_broken).then(|| rows.iter().map(row).collect::<Vec<_>>().join("\n"))
 }
 
 /// Prints names with their values; omits those without a value.
@@ -111,8 +92,6 @@ pub(super) fn fitted(
     table
 }
 
-/// Maximum length of a word that no table breaks, such as a time.
-const WORD_BYTES_MAX: usize = 20;
 const PATH_LETTERS_MIN: usize = 16;
 /// Maximum width of a phrase beside a sentence: `superseded by` or `possibly done by`.
 const PHRASE_LETTERS_MAX: usize = 16;
@@ -192,16 +171,6 @@ mod tests {
         let rows = [row.map(str::to_owned).to_vec()];
         assert_eq!(folded(&rows, 56), rows);
         assert_eq!(folded(&rows, 55)[0], [row[0], "superseded by\nsrc-1b0c22d4", row[2]]);
-    }
-
-    #[test]
-    fn narrow_terminals_stack_a_row_whose_id_they_would_break() {
-        let rows =
-            [["02f74c9809", "app", "2026-06-09", "Log each retry"].map(str::to_owned).to_vec()];
-        let whole = "02f74c9809  2026-06-09  Log\n                        each retry";
-        assert_eq!(stacked(&rows, &[1], whole), None);
-        let broken = stacked(&rows, &[1], "02f74c980  2026-06-  Log\n9          09       each");
-        assert_eq!(broken.as_deref(), Some("02f74c9809  2026-06-09\n  Log each retry"));
     }
 
     #[test]

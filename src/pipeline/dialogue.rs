@@ -113,19 +113,16 @@ impl ReplySource for ClientReplies<'_> {
         let digest = request.digest();
         let before = self.asked.iter().filter(|asked| **asked == digest).count() as u32;
         self.asked.push(digest);
-        self.client.ask(request, sample_digest(digest, before), self.context, self.spent).await
+        // A repeated request asks for another sample.
+        let key = match before {
+            0 => digest,
+            _ => RequestDigest(Digest::of(&["sample", &digest.0.to_string(), &before.to_string()])),
+        };
+        self.client.ask(request, key, self.context, self.spent).await
     }
 
     fn is_exhausted(&self) -> bool {
         self.client.output_mode.is_exhausted()
-    }
-}
-
-/// Journal key of a request that the dialogue already made `before` times. A repeated request asks for another sample.
-fn sample_digest(digest: RequestDigest, before: u32) -> RequestDigest {
-    match before {
-        0 => digest,
-        _ => RequestDigest(Digest::of(&["sample", &digest.0.to_string(), &before.to_string()])),
     }
 }
 

@@ -199,15 +199,19 @@ impl Replay {
             open: None,
             sessions: BTreeMap::new(),
         };
-        let reader = ReplayReader {
-            files: find(&options, &tally),
-            copies: copies(&options, Some(&store), &tally).await?,
-            reading: reading(&config, &options, false, closing.clone()),
-            gate: Gate::new(&config.pii),
-            tally: Arc::clone(&tally),
-            batch: Arc::clone(&batch),
-        };
-        let reading = tokio::task::spawn_blocking(move || reader.read(sink));
+        let (files, how) =
+            (find(&options, &tally), reading(&config, &options, false, closing.clone()));
+        let copies = copies(&options, Some(&store), &tally).await?;
+        let (gate, seen) = (Gate::new(&config.pii), Arc::clone(&tally));
+        let ended = EndOfReading(Arc::clone(&batch));
+        let reading = tokio::task::spawn_blocking(move || {
+            let _ended = ended;
+            let mut reader = Reader::new(&how, &gate, &seen, sink);
+            // The sink's `finish` reports why the reading stopped.
+            let _ = reader.all(&files, &copies);
+            let read = reader.finish().and_then(ReplaySink::finish);
+            read.inspect_err(|_| how.cancel.cancel())
+        });
         let worker = Consumer {
             config,
             model,
@@ -241,33 +245,12 @@ impl Replay {
     }
 }
 
-/// Reads the files of a replay into its batch.
-struct ReplayReader {
-    files: Vec<Candidate>,
-    copies: Vec<StoredCopy>,
-    reading: Reading,
-    gate: Gate,
-    tally: Arc<Tally>,
-    batch: Arc<Batch>,
-}
+/// Ends the reading of a batch when it is dropped, even after a panic.
+struct EndOfReading(Arc<Batch>);
 
-impl ReplayReader {
-    fn read(self, sink: ReplaySink) -> StoreResult<Vec<ReadSession>> {
-        let mut reader = Reader::new(&self.reading, &self.gate, &self.tally, sink);
-        // The sink's `finish` reports why the reading stopped.
-        let _ = reader.all(&self.files, &self.copies);
-        let read = reader.finish().and_then(ReplaySink::finish);
-        if read.is_err() {
-            self.reading.cancel.cancel();
-        }
-        read
-    }
-}
-
-/// Ends the reading even after a panic.
-impl Drop for ReplayReader {
+impl Drop for EndOfReading {
     fn drop(&mut self) {
-        self.batch.end_reading();
+        self.0.end_reading();
     }
 }
 

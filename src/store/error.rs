@@ -129,7 +129,7 @@ pub(super) type Result<T, E = Fault> = std::result::Result<T, E>;
 /// A failure on a connection. Becomes a [`StoreError`] where the place and the operation are known.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
-    kind: StoreErrorKind,
+    pub(super) kind: StoreErrorKind,
     cause: Option<Arc<dyn Error + Send + Sync>>,
     without_retry: bool,
 }
@@ -143,14 +143,6 @@ impl Fault {
         let what = format!("column {column} of a row cannot be read");
         let cause = Some(Arc::from(Box::from(what)));
         Fault { cause, ..Fault::from(StoreErrorKind::Damaged) }
-    }
-
-    pub(super) fn unwritable(error: serde_json::Error) -> Fault {
-        Fault::caused(StoreErrorKind::Other, error)
-    }
-
-    pub(super) fn kind(&self) -> &StoreErrorKind {
-        &self.kind
     }
 
     pub(super) fn is_retryable(&self) -> bool {

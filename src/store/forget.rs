@@ -278,7 +278,7 @@ fn erase(
         clear_undone(db, *record)?;
         db.run("DELETE FROM open_pairs WHERE record = ?1", id)?;
         db.run("DELETE FROM dispositions WHERE record = ?1", id)?;
-        search::forget_record(db, *record)?;
+        search::forget(db, search::RECORD, &record.0)?;
         erased.records += db.execute("DELETE FROM records WHERE id = ?1", id)?;
         let record = Some(*record);
         AuditEntry { record, ..AuditEntry::new(at, "forget") }.write(db, &lease.subject)?;
@@ -357,7 +357,7 @@ fn erase_session(
     let sql = "SELECT no, format, native_id, cwd FROM sessions WHERE id = ?1";
     let row: Option<(i64, String, String, Option<String>)> = db.first(sql, values![&session.0])?;
     let Some((no, format, native_id, cwd)) = row else { return Ok(None) };
-    vault::erase(db, no)?;
+    vault::cut_from(db, no, 0)?;
     let (first, last) = (no << 32, (no + 1) << 32);
     erased.entries +=
         db.execute("DELETE FROM entries WHERE ?1 <= place AND place < ?2", values![first, last])?;

@@ -83,7 +83,7 @@ pub(super) fn write_memories(db: &mut Db, namespace: &str, changes: &[Change]) -
     for change in changes {
         let id = &change.memory.0;
         let Some(memory) = &change.after else {
-            search::forget_memory(db, change.memory)?;
+            search::forget(db, search::MEMORY, id)?;
             removed += db.execute("DELETE FROM memories WHERE id = ?1", values![id])?;
             continue;
         };

@@ -4,7 +4,7 @@ use super::record::{RECORD_COLUMNS, RECORD_TABLES};
 use super::{
     Db, IdPrefix, Insert, Result, Store, StoreResult, StoredRecord, Value, literal, values,
 };
-use crate::domain::{ClaimKind, Format, Memory, MemoryId, Record, RecordId, Timestamp};
+use crate::domain::{ClaimKind, Digest, Format, Memory, MemoryId, Record, RecordId, Timestamp};
 use crate::search::{Frequencies, TermReader, WEIGHTS, fields_of_memory, fields_of_record, keys};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
@@ -154,8 +154,7 @@ pub(super) fn enter_memory(db: &mut Db, memory: &Memory) -> Result<()> {
     if !has_own_words(memory) {
         return Ok(());
     }
-    let sql = "SELECT -no FROM memories WHERE id = ?1";
-    let no = db.one(sql, values![&memory.id.0])?;
+    let no = db.one(MEMORY, values![&memory.id.0])?;
     enter(db, &BTreeMap::from([(no, fields_of_memory(memory))]))
 }
 
@@ -163,20 +162,17 @@ pub(super) fn has_own_words(memory: &Memory) -> bool {
     memory.edited.is_some() || memory.sources.is_empty()
 }
 
-/// Removes a record from the index. Its row must still exist.
-pub(super) fn forget_record(db: &mut Db, id: RecordId) -> Result<()> {
-    forget(db, "SELECT no FROM records WHERE id = ?1", values![&id.0])
-}
+/// Number of the record `?1` in the index.
+pub(super) const RECORD: &str = "SELECT no FROM records WHERE id = ?1";
+/// Number of the memory `?1` in the index.
+pub(super) const MEMORY: &str = "SELECT -no FROM memories WHERE id = ?1";
 
-/// Like [`forget_record`], for a memory.
-pub(super) fn forget_memory(db: &mut Db, id: MemoryId) -> Result<()> {
-    forget(db, "SELECT -no FROM memories WHERE id = ?1", values![&id.0])
-}
-
-fn forget(db: &mut Db, numbers: &str, id: &[Value<'_>]) -> Result<()> {
-    db.run(&format!("DELETE FROM search WHERE rowid IN ({numbers})"), id)?;
-    db.run(&format!("DELETE FROM unsearched WHERE no IN ({numbers})"), id)?;
-    db.run(&format!("DELETE FROM vectors WHERE no IN ({numbers})"), id)
+/// Removes the text with this `number` from the index. Its row must still exist.
+pub(super) fn forget(db: &mut Db, number: &str, id: &Digest) -> Result<()> {
+    for (table, key) in [("search", "rowid"), ("unsearched", "no"), ("vectors", "no")] {
+        db.run(&format!("DELETE FROM {table} WHERE {key} IN ({number})"), values![id])?;
+    }
+    Ok(())
 }
 
 /// Also removes deleted data from the index's internal segments.

@@ -74,8 +74,8 @@ impl Store {
     }
 
     /// Returns the progress of a session; `None` if it is new.
-    pub async fn growth(&self, session: SessionId) -> StoreResult<Option<SessionProgress>> {
-        self.read("reading the progress of a session", move |db| growth(db, session)).await
+    pub async fn growth(&self, id: SessionId) -> StoreResult<Option<SessionProgress>> {
+        self.read("reading the progress of a session", move |db| growth(db, id)).await
     }
 
     /// Returns a page of sessions, most recently started first.

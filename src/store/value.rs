@@ -1,6 +1,6 @@
 //! Statement parameters and row columns, the same for both databases.
 
-use super::error::{Fault, Result};
+use super::error::{Fault, Result, StoreErrorKind};
 use crate::domain::{
     Branch, ClaimKind, Digest, EntryKind, Finding, Format, JobId, JobState, Memory, MemoryId,
     MemoryState, Outcome, OutputMode, Plan, PlanId, Purpose, RecordId, RecordState, Reply, RunId,
@@ -252,7 +252,7 @@ impl<'a> Columns<'a> {
 }
 
 pub(super) fn json<T: Serialize>(value: &T) -> Result<String> {
-    serde_json::to_string(value).map_err(Fault::unwritable)
+    serde_json::to_string(value).map_err(|error| Fault::caused(StoreErrorKind::Other, error))
 }
 
 /// Escapes `text` for use in `LIKE … ESCAPE '\'`.

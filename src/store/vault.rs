@@ -155,11 +155,6 @@ pub(super) fn lock(db: &mut Db) -> Result<()> {
     db.lock_key(&Digest::of(&["vault"]))
 }
 
-/// Deletes a session's copy and the chunks that no other copy uses. The caller must hold the [`lock`].
-pub(super) fn erase(db: &mut Db, session_no: i64) -> Result<()> {
-    cut_from(db, session_no, 0)
-}
-
 /// Passes every text of the copies to `each`.
 pub(super) fn each_text(db: &mut Db, each: &mut dyn FnMut(&str)) -> Result<()> {
     db.each("SELECT body, plain FROM vault_chunks", &[], |row| {
@@ -194,8 +189,8 @@ fn is_longer(db: &mut Db, stored: &[KnownChunk], copy: &SessionCopy) -> Result<b
     Ok(there.starts_with(&unpack(&last.body, last.known.plain)?))
 }
 
-/// Deletes the parts of a copy from `part` on, and unused chunks.
-fn cut_from(db: &mut Db, session_no: i64, part: usize) -> Result<()> {
+/// Deletes the parts of a copy from `part` on, and unused chunks. The caller must hold the [`lock`].
+pub(super) fn cut_from(db: &mut Db, session_no: i64, part: usize) -> Result<()> {
     let sql = "SELECT DISTINCT chunk_no FROM vault WHERE session_no = ?1 AND ?2 <= part";
     let row = values![session_no, part as u64];
     let chunks: Vec<i64> = db.all(sql, row)?;
@@ -223,7 +218,7 @@ fn evict(db: &mut Db, bytes_max: u64) -> Result<u64> {
         let Some(oldest) = db.first(sql, &[])? else {
             return Ok(evicted);
         };
-        erase(db, oldest)?;
+        cut_from(db, oldest, 0)?;
         evicted += 1;
     }
 }

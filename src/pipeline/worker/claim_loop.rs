@@ -7,6 +7,7 @@ use crate::llm::back_off;
 use crate::pipeline::join_result;
 use crate::store::{ClaimRequest, ClaimedJobs, StoreError, StoreResult};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 
@@ -110,7 +111,8 @@ impl ClaimLoop<'_> {
             Until::Stopped => Ok(false),
             Until::OneJob => Ok(true),
             Until::Drained => {
-                let is_read = self.state.batch.as_ref().is_none_or(|batch| batch.is_read());
+                let batch = self.state.batch.as_ref();
+                let is_read = batch.is_none_or(|it| it.is_read.load(Ordering::SeqCst));
                 if !is_read || self.state.feeding.strong_count() > 0 {
                     return Ok(false);
                 }
@@ -174,7 +176,7 @@ impl ClaimLoop<'_> {
         let (has_room, silent_max) = (state.room() > 0, self.silent_max());
         let read = async {
             match &state.batch {
-                Some(batch) => batch.news().await,
+                Some(batch) => batch.news.notified().await,
                 None => std::future::pending().await,
             }
         };

@@ -103,7 +103,7 @@ impl Consumer {
             }
         }
         let left = state.left(started_at).await?;
-        Ok(Report { end, started_at, left })
+        Ok(Report { end, left })
     }
 
     async fn state(self, batch: Option<Arc<Batch>>) -> StoreResult<WorkerState> {

@@ -189,9 +189,9 @@ pub(crate) struct Batch {
     /// Enqueued jobs that have not ended.
     ahead: AtomicU32,
     ahead_max: u32,
-    is_read: AtomicBool,
+    pub(super) is_read: AtomicBool,
     /// Notified when the reader enqueued something or ended.
-    news: Notify,
+    pub(super) news: Notify,
     /// Notified when a job ended.
     room: Notify,
 }
@@ -240,14 +240,6 @@ impl Batch {
     pub(super) fn idle(&self) {
         self.ahead.store(0, Ordering::Relaxed);
         self.room.notify_one();
-    }
-
-    pub(super) fn is_read(&self) -> bool {
-        self.is_read.load(Ordering::SeqCst)
-    }
-
-    pub(super) async fn news(&self) {
-        self.news.notified().await;
     }
 }
 
@@ -443,8 +435,6 @@ pub enum Until {
 pub struct Report {
     /// Reason.
     pub end: End,
-    /// Start time.
-    pub started_at: Timestamp,
     pub(crate) left: RemainingJobs,
 }
 

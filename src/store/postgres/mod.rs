@@ -99,11 +99,11 @@ impl Pool {
             if !fault.is_retryable() || RETRY_SECS <= begun.elapsed().as_secs() {
                 return Err(fault);
             }
-            if fault.kind() == &StoreErrorKind::Unavailable {
+            if fault.kind == StoreErrorKind::Unavailable {
                 // Other idle connections are dead too.
                 self.shared.idle.lock().clear();
             }
-            tracing::debug!(store = self.shared.address.shown(), kind = %fault.kind(), "retrying");
+            tracing::debug!(store = self.shared.address.shown(), kind = %fault.kind, "retrying");
             tokio::time::sleep(Duration::from_millis(pause)).await;
             pause = (pause * 2).min(PAUSE_MILLIS_MAX);
         }

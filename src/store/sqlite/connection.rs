@@ -50,7 +50,7 @@ fn writer(path: &Path, open: OpenMode) -> Result<(Connection, Access)> {
         Ok(connection) => return Ok((connection, Access::Write)),
         Err(fault) => fault,
     };
-    let refused = [StoreErrorKind::ReadOnly, StoreErrorKind::CannotOpen].contains(fault.kind());
+    let refused = [StoreErrorKind::ReadOnly, StoreErrorKind::CannotOpen].contains(&fault.kind);
     match (refused.then(|| read_only(path)).flatten(), open) {
         (Some(opened), OpenMode::Existing) => Ok(opened),
         (Some(_), OpenMode::Create) => Err(StoreErrorKind::ReadOnly.into()),

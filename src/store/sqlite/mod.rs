@@ -82,6 +82,8 @@ impl Readers {
 
 /// Parses `sqlite:PATH`, `sqlite://PATH` or a bare path.
 fn path_of(url: &str) -> StoreResult<PathBuf> {
+    let is_scheme =
+        |text: &str| text.len() > 1 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+');
     let path = match url.split_once(':') {
         Some(("sqlite", path)) => path.strip_prefix("//").unwrap_or(path),
         Some((scheme, rest)) if is_scheme(scheme) && rest.starts_with("//") => "",
@@ -94,10 +96,6 @@ fn path_of(url: &str) -> StoreResult<PathBuf> {
         return Err(Fault::from(kind).at("opening the store", "store.url"));
     }
     Ok(PathBuf::from(path))
-}
-
-fn is_scheme(text: &str) -> bool {
-    text.len() > 1 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
 }
 
 /// Maximum number of queued pieces of work; further callers wait. Bounds memory: a piece is a slice
