@@ -114,12 +114,6 @@ impl DialogSummary {
         self.turns.iter().cloned().chain(open).collect()
     }
 
-    /// Ordinal of the first entry of the oldest stored turn; records about earlier entries are not needed.
-    pub fn since(&self) -> Option<u32> {
-        let kept = self.turns.iter().filter_map(|turn| turn.entries);
-        kept.chain(self.open.as_ref().map(|open| open.entries)).map(|(first, _)| first).min()
-    }
-
     /// The open turn, unless it is only a command, which may come from the client.
     fn goes_on(&self) -> Option<&OpenTurn> {
         self.open.as_ref().filter(|open| open.answered || open.weight != Weight::Command)

@@ -192,7 +192,6 @@ fn other_branches_and_skipped_entries_are_no_part_of_it() {
     }
     assert_eq!(dialog.block(&[], rules), Block::default());
     dialog.push(&entry(3, "prompt: plant"), rules);
-    assert_eq!(dialog.since(), Some(3));
     assert_eq!(dialog.turns(rules)[0].timestamp, Some(Timestamp(3)));
 }
 

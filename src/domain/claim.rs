@@ -24,18 +24,6 @@ pub struct WriteExtracted {
     pub requests: Vec<PersonRequest>,
 }
 
-impl WriteExtracted {
-    /// Returns the number of claims of all kinds.
-    pub fn len(&self) -> usize {
-        self.decisions.len() + self.discussions.len() + self.attempts.len() + self.requests.len()
-    }
-
-    /// Returns true if there are no claims.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
 /// A judgement made during the slice.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]

@@ -5,7 +5,7 @@ use super::{Digest, RequestDigest};
 use crate::privacy::Redacted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,18 +146,6 @@ impl Request {
             format!("{} {:?} {}", self.reply_tokens_max, self.temperature, self.generation);
         parts.extend([self.tool.description.as_str(), self.tool.schema(), settings.as_str()]);
         RequestDigest(Digest::of(&parts))
-    }
-
-    /// Returns the request as shown in a cassette.
-    pub fn to_json(&self) -> Value {
-        let messages = self.messages.iter();
-        let messages: Vec<Value> =
-            messages.map(|m| json!({"role": m.role, "content": m.content.as_str()})).collect();
-        json!({
-            "model": self.model, "rung": self.rung, "tool": self.tool.name,
-            "reply_tokens_max": self.reply_tokens_max, "temperature": self.temperature,
-            "generation": self.generation, "messages": messages,
-        })
     }
 }
 

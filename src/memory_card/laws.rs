@@ -45,7 +45,6 @@ proptest! {
     fn the_same_messages_give_the_same_bytes(messages in messages()) {
         let gate = Gate::new(&Pii::ALL);
         let [one, other] = [(); 2].map(|()| build(&messages, &gate, Ellipsis::Cut));
-        prop_assert_eq!(one.digest(), other.digest());
         prop_assert_eq!(yaml(&one, &CardHead::default()), yaml(&other, &CardHead::default()));
     }
 
@@ -77,12 +76,5 @@ proptest! {
             prop_assert_eq!(&gate.redact(text.as_str()), text);
             prop_assert!(!text.as_str().contains("ada@example.com"));
         }
-    }
-
-    #[test]
-    fn two_cards_with_one_digest_are_equal(one in messages(), other in messages()) {
-        let gate = Gate::new(&[]);
-        let [one, other] = [one, other].map(|it| build(&it, &gate, Ellipsis::Cut));
-        prop_assert_eq!(one.digest() == other.digest(), one == other);
     }
 }

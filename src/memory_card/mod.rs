@@ -19,7 +19,7 @@ mod excerpt;
 #[cfg(test)]
 mod laws;
 
-use crate::domain::{Digest, Finding, Severity, Timestamp};
+use crate::domain::{Finding, Severity, Timestamp};
 use crate::privacy::{Gate, Redacted};
 use crate::text::names::is_blank;
 use crate::text::terminal::is_obeyed;
@@ -67,20 +67,6 @@ pub struct Card {
 }
 
 impl Card {
-    /// Digest of the seven fields: equal exactly if the cards are equal. Excludes the heading of a
-    /// printed card.
-    pub fn digest(&self) -> Digest {
-        let mut parts = vec!["card", self.title.as_str()];
-        for (name, items) in self.lists() {
-            // The name terminates the previous list.
-            parts.push(name);
-            parts.extend(items.iter().map(Redacted::as_str));
-        }
-        let counts = self.lists().map(|(_, items)| items.len().to_string()).join(",");
-        parts.push(&counts);
-        Digest::of(&parts)
-    }
-
     pub(crate) fn lists(&self) -> [(&'static str, &[Redacted]); 6] {
         [
             ("summary_bullets", &self.summary_bullets),

@@ -7,7 +7,7 @@ use super::session::{id_everywhere, lock_session, mark_unscrubbed};
 use super::sqlite::connection::scrub;
 use super::{
     AuditEntry, Backend, Db, IdPrefix, NamespaceLease, Result, Store, StoreResult, Value, json,
-    search, values, vault,
+    query, search, values, vault,
 };
 use crate::domain::{Change, Digest, MemoryId, Plan, RecordId, SessionId, Timestamp};
 use crate::text::phrase::{commas, counted};
@@ -116,7 +116,7 @@ impl Store {
     pub(crate) async fn has_forgotten(&self) -> StoreResult<bool> {
         let sql = "SELECT 1 FROM ledger WHERE deed = 'forget' AND record IS NOT NULL
             UNION ALL SELECT 1 FROM forgotten LIMIT 1";
-        self.exists("looking for what was forgotten", sql, &[]).await
+        self.read("looking for what was forgotten", query(sql, &[], Db::exists)).await
     }
 
     /// Returns the sessions that were forgotten and have not come back.
@@ -214,13 +214,16 @@ impl Store {
     /// processes read the file as it was: until they end and this is repeated, it contains the data.
     pub(crate) async fn scrub(&self) -> StoreResult<bool> {
         let doing = "rewriting the store without the erased text";
-        let erased: i64 = self.one(doing, "SELECT coalesce(max(no), 0) FROM scrubs", &[]).await?;
+        let erased: i64 = self
+            .read(doing, query("SELECT coalesce(max(no), 0) FROM scrubs", &[], Db::one))
+            .await?;
         let is_done = match self.backend() {
             Backend::File(file) => scrub(file.path())?,
             Backend::Server(_) => true,
         };
         if is_done {
-            self.run_one(doing, "DELETE FROM scrubs WHERE no <= ?1", values![erased]).await?;
+            self.write(doing, query("DELETE FROM scrubs WHERE no <= ?1", values![erased], Db::run))
+                .await?;
         }
         Ok(is_done)
     }

@@ -87,27 +87,6 @@ impl Store {
         .await
     }
 
-    /// Runs one statement in a transaction and returns the number of rows it changed. It must be
-    /// idempotent, as in [`Store::write`].
-    pub(super) async fn execute(
-        &self,
-        doing: &'static str,
-        sql: &str,
-        values: &[Value<'_>],
-    ) -> StoreResult<u64> {
-        self.perform(doing, Access::Write, query(sql, values, Db::execute)).await
-    }
-
-    /// Like [`Store::execute`], without the number.
-    pub(super) async fn run_one(
-        &self,
-        doing: &'static str,
-        sql: &str,
-        values: &[Value<'_>],
-    ) -> StoreResult<()> {
-        self.perform(doing, Access::Write, query(sql, values, Db::run)).await
-    }
-
     /// Returns the rows of one query.
     pub(super) async fn all<T: Row + Send + 'static>(
         &self,
@@ -126,26 +105,6 @@ impl Store {
         values: &[Value<'_>],
     ) -> StoreResult<Option<T>> {
         self.perform(doing, Access::Read, query(sql, values, Db::first)).await
-    }
-
-    /// Returns the only row of one query.
-    pub(super) async fn one<T: Row + Send + 'static>(
-        &self,
-        doing: &'static str,
-        sql: &str,
-        values: &[Value<'_>],
-    ) -> StoreResult<T> {
-        self.perform(doing, Access::Read, query(sql, values, Db::one)).await
-    }
-
-    /// Returns true if a query for a number finds a row.
-    pub(super) async fn exists(
-        &self,
-        doing: &'static str,
-        sql: &str,
-        values: &[Value<'_>],
-    ) -> StoreResult<bool> {
-        self.perform(doing, Access::Read, query(sql, values, Db::exists)).await
     }
 
     /// Hides the type of the output from threads, retries and commits.
@@ -190,8 +149,8 @@ impl Store {
     }
 }
 
-/// Work that runs one statement.
-fn query<T>(
+/// Work that runs one statement, for [`Store::read`] or [`Store::write`].
+pub(super) fn query<T>(
     sql: &str,
     values: &[Value<'_>],
     run: fn(&mut Db, &str, &[Value<'_>]) -> Result<T>,

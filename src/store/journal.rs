@@ -2,7 +2,7 @@
 //! wins. Also stores the capabilities of endpoints.
 
 use super::session::{is_forgotten, lock_session};
-use super::{Db, Result, Store, StoreResult, json, row_of, values};
+use super::{Db, Result, Store, StoreResult, json, query, row_of, values};
 use crate::domain::{
     Digest, JobId, OutputMode, Purpose, Reply, RequestDigest, RunId, SessionId, Timestamp, Usage,
 };
@@ -214,6 +214,6 @@ impl Store {
         let sql = "INSERT INTO capabilities (base_url, model, rung, at) VALUES (?1, ?2, ?3, ?4)
             ON CONFLICT (base_url, model) DO UPDATE SET rung = excluded.rung, at = excluded.at";
         let row = values![base_url, model, rung, at];
-        self.run_one("storing the endpoint's capabilities", sql, row).await
+        self.write("storing the endpoint's capabilities", query(sql, row, Db::run)).await
     }
 }

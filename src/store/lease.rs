@@ -3,7 +3,7 @@
 //! The lease of a namespace's memory is short and renewed while its holder lives. A killed holder
 //! blocks others for seconds, or not at all on the same machine.
 
-use super::{Db, Result, Row, Store, StoreErrorKind, StoreResult, Value, values};
+use super::{Db, Result, Row, Store, StoreErrorKind, StoreResult, Value, query, values};
 use crate::adapters::process;
 use crate::domain::{Lease, Timestamp};
 use std::time::Duration;
@@ -127,7 +127,10 @@ impl Store {
         let sql = "UPDATE consolidating SET until = ?3
             WHERE namespace = ?1 AND token = ?2 AND until > 0";
         let row = values![&lease.subject, lease.token, until];
-        Ok(self.execute("renewing the lease of a namespace's memory", sql, row).await? > 0)
+        Ok(self
+            .write("renewing the lease of a namespace's memory", query(sql, row, Db::execute))
+            .await?
+            > 0)
     }
 
     pub(super) async fn release_namespace(
@@ -138,7 +141,7 @@ impl Store {
         let sql = "UPDATE consolidating SET until = 0, done_at = coalesce(?3, done_at)
             WHERE namespace = ?1 AND token = ?2";
         let row = values![&lease.subject, lease.token, done_at];
-        self.run_one("releasing the lease of a namespace's memory", sql, row).await
+        self.write("releasing the lease of a namespace's memory", query(sql, row, Db::run)).await
     }
 }
 

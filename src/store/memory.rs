@@ -6,7 +6,7 @@ use super::memory_index::{find, since, write_memories};
 use super::record::RECORD_COLUMNS;
 use super::{
     Db, IdPrefix, NamespaceLease, PageRange, PrefixLookup, Result, Store, StoreResult,
-    StoredRecord, Value, row_of, values,
+    StoredRecord, Value, query, row_of, values,
 };
 use crate::domain::{
     Change, Memory, MemoryId, MemoryMap, MemoryState, PlanId, Record, RecordId, Timestamp,
@@ -77,7 +77,7 @@ impl Store {
     pub(crate) async fn last_record(&self) -> StoreResult<i64> {
         let sql = "SELECT (SELECT coalesce(max(no), 0) FROM records)
             + (SELECT coalesce(max(no), 0) FROM runs)";
-        self.one("looking for new records", sql, &[]).await
+        self.read("looking for new records", query(sql, &[], Db::one)).await
     }
 
     /// Returns the records that wait for consolidation, by namespace.
@@ -147,7 +147,7 @@ impl Store {
 
     pub(crate) async fn has_memories(&self, namespace: &str) -> StoreResult<bool> {
         let sql = "SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
-        self.exists("looking for memories", sql, values![namespace]).await
+        self.read("looking for memories", query(sql, values![namespace], Db::exists)).await
     }
 
     pub(crate) async fn memory(&self, prefix: IdPrefix) -> StoreResult<PrefixLookup<Memory>> {
@@ -210,7 +210,7 @@ impl Store {
         let sql = "INSERT INTO memory_dirs (host, dir, namespace) VALUES (?1, ?2, ?3)
             ON CONFLICT (host, dir) DO UPDATE SET namespace = excluded.namespace";
         let row = values![&directory.host, &directory.dir, namespace];
-        self.run_one("noting a memory directory", sql, row).await
+        self.write("noting a memory directory", query(sql, row, Db::run)).await
     }
 
     /// Returns the namespace whose memory a directory shows.
@@ -317,7 +317,10 @@ impl Store {
 
     pub(super) async fn enter_all(&self) -> StoreResult<()> {
         let any = "SELECT no FROM memories WHERE section IS NULL LIMIT 1";
-        if self.exists("looking for memories of an older version", any, &[]).await? {
+        if self
+            .read("looking for memories of an older version", query(any, &[], Db::exists))
+            .await?
+        {
             while self.write("listing memories", enter_older).await? {}
         }
         Ok(())

@@ -69,7 +69,7 @@ pub(crate) use vectors::{EmbeddedTexts, NearText, UnembeddedText, Vector};
 
 pub(in crate::store) use db::{Db, Output, Work};
 pub(in crate::store) use error::{Fault, Refusal, Result};
-pub(in crate::store) use handle::Backend;
+pub(in crate::store) use handle::{Backend, query};
 pub(in crate::store) use value::{
     Cells, Columns, Insert, Row, Value, json, literal, row_of, values,
 };

@@ -4,7 +4,9 @@
 use super::lease::check_namespace;
 use super::memory_index::write_memories;
 use super::session::{id_everywhere, is_forgotten};
-use super::{Columns, Db, NamespaceLease, Result, Row, Store, StoreResult, json, row_of, values};
+use super::{
+    Columns, Db, NamespaceLease, Result, Row, Store, StoreResult, json, query, row_of, values,
+};
 use crate::domain::{Change, Digest, Memory, Plan, Session, SessionId, Timestamp, named};
 
 /// Tables that hold a namespace only in their `namespace` column.
@@ -71,13 +73,14 @@ impl Store {
     pub(crate) async fn has_namespace(&self, namespace: &str) -> StoreResult<bool> {
         let sql = "SELECT 1 FROM sessions WHERE namespace = ?1
             UNION ALL SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
-        self.exists("looking for a namespace", sql, values![namespace]).await
+        self.read("looking for a namespace", query(sql, values![namespace], Db::exists)).await
     }
 
     /// Returns true if anything was ever decided in a namespace, also if all of it was forgotten.
     pub(crate) async fn had_namespace(&self, namespace: &str) -> StoreResult<bool> {
         let sql = "SELECT 1 FROM ledger WHERE namespace = ?1 LIMIT 1";
-        self.exists("looking for what a namespace had", sql, values![namespace]).await
+        self.read("looking for what a namespace had", query(sql, values![namespace], Db::exists))
+            .await
     }
 
     /// Returns the new name of a namespace that was renamed.
@@ -180,13 +183,13 @@ impl Store {
     /// Revokes a token; returns false if no unrevoked token has this name.
     pub(crate) async fn revoke_token(&self, name: String, at: Timestamp) -> StoreResult<bool> {
         let sql = "UPDATE tokens SET revoked_at = ?2 WHERE name = ?1 AND revoked_at IS NULL";
-        Ok(self.execute("revoking a token", sql, values![&name, at]).await? == 1)
+        Ok(self.write("revoking a token", query(sql, values![&name, at], Db::execute)).await? == 1)
     }
 
     /// Records the day on which a token was used.
     pub(crate) async fn use_token(&self, name: String, day: Timestamp) -> StoreResult<()> {
         let sql = "UPDATE tokens SET used_at = ?2 WHERE name = ?1";
-        self.run_one("noting the use of a token", sql, values![&name, day]).await
+        self.write("noting the use of a token", query(sql, values![&name, day], Db::run)).await
     }
 }
 

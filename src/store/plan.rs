@@ -5,7 +5,7 @@ use super::lease::check_namespace;
 use super::memory_index::{find, write_memories};
 use super::{
     AuditEntry, Db, IdPrefix, NamespaceLease, PageRange, PrefixLookup, Result, Store, StoreResult,
-    json, record, row_of, values,
+    json, query, record, row_of, values,
 };
 use crate::domain::{
     Change, Digest, Disposition, MemoryId, MemoryMap, Moved, Operation, Plan, PlanId, Record,
@@ -196,7 +196,7 @@ impl Store {
     pub(crate) async fn plan_bytes(&self, namespace: &str) -> StoreResult<u64> {
         let sql = "SELECT CAST(coalesce(sum(octet_length(body)), 0) AS BIGINT) FROM plans
             WHERE namespace = ?1";
-        self.one("measuring plans", sql, values![namespace]).await
+        self.read("measuring plans", query(sql, values![namespace], Db::one)).await
     }
 
     /// Returns a page of plans, latest first, with the operations of short ones; of a plan that was redone, its last

@@ -2,7 +2,7 @@
 
 use super::record::{RECORD_COLUMNS, RECORD_TABLES};
 use super::{
-    Db, IdPrefix, Insert, Result, Store, StoreResult, StoredRecord, Value, literal, values,
+    Db, IdPrefix, Insert, Result, Store, StoreResult, StoredRecord, Value, literal, query, values,
 };
 use crate::domain::{ClaimKind, Digest, Format, Memory, MemoryId, Record, RecordId, Timestamp};
 use crate::search::{Frequencies, TermReader, WEIGHTS, fields_of_memory, fields_of_record, keys};
@@ -462,7 +462,7 @@ impl Store {
         limit: u32,
     ) -> StoreResult<Candidates> {
         let any = "SELECT no FROM unsearched LIMIT 1";
-        if self.exists("looking for texts of an older version", any, &[]).await? {
+        if self.read("looking for texts of an older version", query(any, &[], Db::exists)).await? {
             while self.write("indexing words", enter_older).await? {}
         }
         if filter.open {

@@ -10,7 +10,7 @@ use crate::store::lease::SKEW;
 use crate::store::staging::stage;
 use crate::store::{
     Db, Fault, Result, Staged, Staging, Store, StoreErrorKind, StoreResult, Value, entry, lease,
-    row_of, session, values,
+    query, row_of, session, values,
 };
 use std::time::Duration;
 
@@ -118,7 +118,7 @@ impl Store {
                 AND (lane IN (SELECT no FROM lanes WHERE namespace = ?6) OR ?6 IS NULL)
                 AND (no IN (SELECT job_no FROM batch_jobs WHERE batch = ?7) OR ?7 IS NULL)";
         let row = values![state, reason, until, detail, now, &namespace, &batch];
-        self.execute("holding jobs back", sql, row).await
+        self.write("holding jobs back", query(sql, row, Db::execute)).await
     }
 
     /// Ends waits and leases that start in the future or last too long, since the clock was set
@@ -129,7 +129,7 @@ impl Store {
             AND (?2 < since OR reason = 'cap' OR (state = 'leased' AND ?3 < until))";
         let skewed = now.after(SKEW);
         let row = values![now, skewed, skewed.after(LEASE_MAX)];
-        self.execute("recovering jobs", sql, row).await
+        self.write("recovering jobs", query(sql, row, Db::execute)).await
     }
 
     /// Returns the workers that hold leases or drain a batch.

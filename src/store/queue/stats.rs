@@ -4,7 +4,7 @@
 use super::limits;
 use crate::adapters::process;
 use crate::domain::{JobState, Timestamp, Wait};
-use crate::store::{Db, Result, Store, StoreResult, row_of, values};
+use crate::store::{Db, Result, Store, StoreResult, query, row_of, values};
 use std::time::Duration;
 
 /// Time after which a silent worker or a stuck job is reported, in seconds; twice the default
@@ -274,7 +274,7 @@ impl Store {
     pub(crate) async fn leave(&self, worker: &str) -> StoreResult<()> {
         let sql = "DELETE FROM workers WHERE id = ?1 OR stopped IS NOT NULL
             AND seen_at < (SELECT w.started_at FROM workers w WHERE w.id = ?1)";
-        self.run_one("ending the work", sql, values![worker]).await
+        self.write("ending the work", query(sql, values![worker], Db::run)).await
     }
 
     /// Returns the running, vanished and stopped workers, by start time.
