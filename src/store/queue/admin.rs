@@ -1,6 +1,7 @@
 //! Lists, retries, cancels and drops jobs. Each change is one idempotent transaction.
 
 use super::claim::{QUEUED_COLUMNS, QueuedJob, close_gathering};
+use super::intake::retract_failed_runs;
 use crate::domain::{
     CoverageState, Digest, ErrorKind, JobId, JobState, SessionId, SliceId, Timestamp, Tokens,
 };
@@ -279,17 +280,6 @@ fn reopen_jobs(db: &mut Db, targets: &[&QueuedJob], now: Timestamp) -> Result<()
         retract_failed_runs(db, &target.id)?;
     }
     restore_shared_coverage(db, targets)
-}
-
-/// Reverts the coverage by failed runs of an open job. The cross join makes SQLite start with the
-/// jobs table.
-pub(super) fn retract_failed_runs(db: &mut Db, open: &JobId) -> Result<()> {
-    let sql = "UPDATE runs SET current = 0 WHERE no IN (
-        SELECT r.no FROM jobs j CROSS JOIN runs r
-        WHERE j.id = ?1 AND j.finished_at IS NULL AND r.session_no = j.session_no
-            AND r.first_ordinal = j.first_ordinal AND r.first_part = j.first_part
-            AND r.slice = j.slice AND r.state = 'failed' AND r.current = 1)";
-    db.run(sql, values![&open.0])
 }
 
 /// Marks dead and cancelled jobs as done if their entries were extracted since, as by a replay.

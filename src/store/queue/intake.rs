@@ -3,7 +3,6 @@
 //! The jobs of one replay are a batch. A replay reads whole sessions, however far they were ingested
 //! before. A job that is already queued joins the batch unchanged.
 
-use super::admin::retract_failed_runs;
 use crate::domain::{
     Digest, Entry, FINDINGS_MAX, Finding, Format, Job, JobId, JobState, Session, SessionId,
     SliceId, Timestamp, Wait,
@@ -412,4 +411,15 @@ pub(super) fn end_gathering(db: &mut Db, session_no: i64) -> Result<()> {
     let sql = "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL
         AND state = 'waiting' AND reason = 'gathering'";
     db.run(sql, values![session_no])
+}
+
+/// Reverts the coverage by failed runs of an open job. The cross join makes SQLite start with the
+/// jobs table.
+pub(super) fn retract_failed_runs(db: &mut Db, open: &JobId) -> Result<()> {
+    let sql = "UPDATE runs SET current = 0 WHERE no IN (
+        SELECT r.no FROM jobs j CROSS JOIN runs r
+        WHERE j.id = ?1 AND j.finished_at IS NULL AND r.session_no = j.session_no
+            AND r.first_ordinal = j.first_ordinal AND r.first_part = j.first_part
+            AND r.slice = j.slice AND r.state = 'failed' AND r.current = 1)";
+    db.run(sql, values![&open.0])
 }
