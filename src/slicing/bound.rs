@@ -78,15 +78,16 @@ pub(super) fn split(text: &str, tokens_max: Tokens) -> Vec<Range<usize>> {
     parts
 }
 
-/// Number of bytes of `text` that fit in `tokens_max`; at least one character, so that splitting terminates.
+/// Number of bytes of `text` that fit in `tokens_max`; at least one character, so that splitting terminates. Reads only
+/// the bytes that can fit, not the rest of the text: each part would read all of it, in quadratic time.
 fn fitting(text: &str, tokens_max: Tokens) -> usize {
-    if estimate_tokens(text) <= tokens_max {
-        return text.len();
-    }
-    let mut most = text.floor_char_boundary(tokens_max as usize * 4);
+    let mut most = text.floor_char_boundary(tokens_max as usize * BYTES_PER_TOKEN);
     // Other scripts have more tokens per byte; shrinking by a quarter ends at one character.
     while estimate_tokens(&text[..most]) > tokens_max && most > 4 {
         most = text.floor_char_boundary(most * 3 / 4);
+    }
+    if most == text.len() {
+        return most;
     }
     let first = text.chars().next().map_or(text.len(), char::len_utf8);
     let most = most.max(first);
