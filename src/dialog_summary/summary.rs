@@ -6,7 +6,9 @@ use super::phrases::{asks_permission, first_question, is_smalltalk, last_questio
 use super::turn::{
     AskedQuestion, CompactSummary, DialogTurn, NAME_CHARS_MAX, SAID_CHARS_MAX, has_words, ours,
 };
-use crate::domain::{Branch, Claim, Entry, EntryKind, Record, RecordState, Speaker, Timestamp};
+use crate::domain::{
+    Branch, Claim, Entry, EntryKind, Evidence, Record, RecordState, Speaker, Timestamp,
+};
 use crate::privacy::{Gate, Redacted, Woven};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -252,12 +254,16 @@ fn unanswered() -> Redacted {
     ours("have not answered yet")
 }
 
-/// Adds the claims of staged `records` to the turns in which they were settled.
+/// Adds the claims of staged `records` to the turns in which they were settled: a request where a person first made
+/// it, every other claim where its last evidence is.
 fn add_records(turns: &mut [CompactSummary], records: &[&Record], gate: &Gate) {
     for turn in turns {
         let Some((first, last)) = turn.entries else { continue };
         let is_settled = |record: &&&Record| {
-            let settled = record.evidence.iter().map(|evidence| evidence.ordinal).max();
+            let is_request = matches!(record.claim, Claim::Request(_));
+            let is_asked = |it: &&Evidence| is_request && it.speaker == Speaker::Person;
+            let asked = record.evidence.iter().filter(is_asked).map(|it| it.ordinal).min();
+            let settled = asked.or_else(|| record.evidence.iter().map(|it| it.ordinal).max());
             record.state == RecordState::Staged
                 && settled.is_some_and(|at| (first..=last).contains(&at))
         };

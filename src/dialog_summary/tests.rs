@@ -270,6 +270,36 @@ fn records_tell_what_was_asked_decided_and_tried() {
     assert_eq!(dialog.block(&records, rules), block, "told twice is told once");
 }
 
+#[test]
+fn a_request_is_of_the_turn_in_which_a_person_first_made_it() {
+    let gate = gate();
+    let rules = DialogRules { gate: &gate, limits: DialogLimits::default() };
+    let script = "prompt: import dies\ntext: Shall I load all?\nprompt: Yes, load all\ntext: Fine.";
+    let claim = Claim::Request(PersonRequest {
+        intent: "fix the import".to_owned(),
+        target: None,
+        summary: "fix the import; load all".to_owned(),
+    });
+    for (spoken, turns) in [
+        (
+            [(0, Speaker::Person), (2, Speaker::Person)],
+            ["fix the import; load all", "Yes, load all"],
+        ),
+        (
+            [(1, Speaker::Assistant), (2, Speaker::Person)],
+            ["import dies", "fix the import; load all"],
+        ),
+    ] {
+        let mut made = record(0, claim.clone(), RecordState::Staged);
+        let evidence = made.evidence[0].clone();
+        let of = |(ordinal, speaker)| Evidence { ordinal, speaker, ..evidence.clone() };
+        made.evidence = spoken.map(of).to_vec();
+        let block = dialog(script, rules).block(&[&made], rules);
+        let said = turns.map(|words| format!("requested: {words}"));
+        assert_eq!(block.turns.iter().map(|it| it.user_intent.as_str()).collect::<Vec<_>>(), said);
+    }
+}
+
 /// Checks the block of one given turn within `tokens_max`.
 #[track_caller]
 fn check_shortened(tokens_max: Tokens, expected: &str) {
