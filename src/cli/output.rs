@@ -97,7 +97,7 @@ pub(super) fn busy(namespaces: &[&str]) -> Failure {
     ))
 }
 
-/// Notes files that could not be read, that have no entries, and those of clients without a reader.
+/// Notes files that could not be read, that have no entries, and those that are not read.
 pub(super) fn note_files(
     problems: &[FileProblem],
     empty: &[FileProblem],
@@ -108,14 +108,16 @@ pub(super) fn note_files(
     let lines =
         empty.iter().map(|it| format!("{YELLOW}no entries:{YELLOW:#} {}: {}", it.path, it.problem));
     notes(lines, EMPTY_LISTED_MAX, "more files without entries");
-    for (client, files) in not_read {
-        let files = counted(*files, "file");
-        note(&format!("{YELLOW}not read:{YELLOW:#} {files} of {client}"));
+    for (reason, files) in not_read {
+        note(&format!("{YELLOW}not read:{YELLOW:#} {}: {reason}", counted(*files, "file")));
     }
 }
 
 pub(super) fn note_places(places: &[FindingPlace]) {
-    let place = |it: &FindingPlace| format!("{}:{}: {}: {}", it.path, it.line, it.rule, it.detail);
+    let place = |it: &FindingPlace| {
+        let line = if it.line > 0 { format!(":{}", it.line) } else { String::new() };
+        format!("{}{line}: {}: {}", it.path, it.rule, it.detail)
+    };
     notes(places.iter().map(place), PLACES_LISTED_MAX, "more findings: --json");
 }
 

@@ -76,13 +76,15 @@ pub struct FileProblem {
     pub problem: String,
 }
 
-/// Line of a file with a finding.
+/// A finding and its place.
 #[derive(Clone, Debug, Eq, PartialEq, JsonSchema, Serialize)]
 pub struct FindingPlace {
     /// The file.
     pub path: String,
-    /// Line number, from 1.
+    /// Line number, from 1, or 0 for the whole file.
     pub line: u32,
+    /// Severity of the finding.
+    pub severity: Severity,
     /// Rule of the finding.
     pub rule: String,
     /// The expectation.
@@ -107,7 +109,7 @@ pub struct Totals {
     pub files: u64,
     /// Files that were passed over: not a transcript.
     pub files_passed_over: u64,
-    /// Of those, files of clients that are known and not read, by client.
+    /// The same files by reason: the client or kind of file that is not read, or what is wrong.
     pub files_not_read: BTreeMap<&'static str, u64>,
     /// Files that will be read.
     #[serde(skip)]
@@ -165,7 +167,7 @@ pub struct Totals {
     pub masked: BTreeMap<&'static str, u64>,
     /// Findings by rule.
     pub findings: BTreeMap<String, u64>,
-    /// The first lines that have a finding of at least warning severity.
+    /// The places of the first findings, the most severe first.
     pub places: Vec<FindingPlace>,
     /// Skipped entries by reason.
     pub skipped: BTreeMap<&'static str, u64>,
@@ -179,7 +181,7 @@ pub struct Totals {
     pub empty: Vec<FileProblem>,
 }
 
-/// Maximum number of lines with findings to keep.
+/// Maximum number of places of findings to keep.
 const PLACES_MAX: usize = 100;
 
 impl Tally {
@@ -210,20 +212,24 @@ impl Tally {
         self.with(|totals| *totals.findings.entry(finding.rule.to_string()).or_default() += 1);
     }
 
-    /// Counts a finding in a file and keeps its line.
+    /// Counts a finding in a file and keeps its place, in order of severity.
     pub(crate) fn finding_in(&self, path: &str, finding: &Finding) {
         self.finding(finding);
-        let is_full = || self.with(|totals| totals.places.len() >= PLACES_MAX);
-        if finding.severity < Severity::Warning || finding.line == 0 || is_full() {
+        let Finding { severity, line, .. } = *finding;
+        let last = self.with(|totals| totals.places.get(PLACES_MAX - 1).map(|it| it.severity));
+        // Files without entries have their own list.
+        if finding.rule == "no-entries" || last.is_some_and(|last| severity <= last) {
             return;
         }
         let [path, detail] =
             [path, &finding.detail].map(|it| Gate::new(&[]).redact(it).as_str().to_owned());
-        let place =
-            FindingPlace { path, line: finding.line, rule: finding.rule.to_string(), detail };
-        self.with(|totals| {
-            if totals.places.len() < PLACES_MAX && !totals.places.contains(&place) {
-                totals.places.push(place);
+        let rule = finding.rule.to_string();
+        let place = FindingPlace { path, line, severity, rule, detail };
+        self.with(|Totals { places, .. }| {
+            if !places.contains(&place) {
+                let at = places.partition_point(|it| severity <= it.severity);
+                places.insert(at, place);
+                places.truncate(PLACES_MAX);
             }
         });
     }

@@ -1,7 +1,7 @@
 //! What bad input gets: one clear line that names the file, the line or the key, and what to do; the
 //! right exit code; nothing lost.
 
-use super::input::claude;
+use super::input::{SESSION, claude};
 use super::place::{Place, balanced, count, records};
 use super::stub::{Answer, Stub};
 use std::process::Stdio;
@@ -104,12 +104,36 @@ fn line_that_does_not_parse_is_counted_and_the_rest_goes_on() {
     balanced(&totals);
     assert_eq!(records(&totals), 4);
     let findings = totals["findings"].as_object().unwrap();
-    assert!(findings.values().filter_map(|it| it.as_u64()).sum::<u64>() >= 2, "{totals}");
+    let found: u64 = findings.values().filter_map(|it| it.as_u64()).sum();
+    assert!(found >= 2, "{totals}");
     let status = place.json(&["status", "--json"]);
     let findings = status["sessions"][0]["findings"].as_array().unwrap().clone();
     for line in [5, 6] {
         assert!(findings.iter().any(|it| it["line"] == line), "line {line}: {findings:?}");
     }
+}
+
+#[test]
+fn every_finding_has_its_place_and_the_most_severe_come_first() {
+    let place = Place::new();
+    place.write("in/a.jsonl", claude(0..2));
+    place.write("in/b.jsonl", claude(0..2));
+    let other = claude(5..7).replace(SESSION, "another-session");
+    let mut torn = other.into_bytes();
+    let at = torn.windows(5).position(|it| it == b"Which").unwrap();
+    torn[at] = 0xff;
+    torn.extend(b"no JSON\n{\"type\":\"us");
+    place.write("in/c.jsonl", torn);
+    let output = place.run(&["replay", "in", "--dry-run", "--json"]);
+    let totals = output.json();
+    let found = totals["findings"].as_object().unwrap();
+    assert!(found.contains_key("session-copy") && found.contains_key("invalid-utf8"), "{totals}");
+    let places = totals["places"].as_array().unwrap();
+    let times: u64 = found.values().filter_map(|it| it.as_u64()).sum();
+    assert_eq!(places.len() as u64, times, "{totals}");
+    assert_eq!(places[0]["severity"], "warning", "{totals}");
+    assert_eq!(places.last().unwrap()["severity"], "info", "{totals}");
+    assert!(output.stderr.contains("in/b.jsonl: session-copy: "), "{}", output.stderr);
 }
 
 #[test]

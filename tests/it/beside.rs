@@ -158,7 +158,7 @@ fn files_of_clients_that_are_not_read_are_named_and_counted_in_a_watched_folder(
     }
     let output = place.run(&["worker", "--drain", "--watch", "talks"]);
     assert_eq!(output.code, 0, "{}", output.stderr);
-    assert!(output.stderr.contains("not read: 2 files of Kimi CLI"), "{}", output.stderr);
+    assert!(output.stderr.contains("not read: 2 files: Kimi CLI"), "{}", output.stderr);
     place.is_whole(1);
 }
 

@@ -26,16 +26,28 @@ fn a_database_of_opencode_is_read_and_left_as_it_is() {
 }
 
 #[test]
-fn clients_that_are_not_read_are_named_and_counted_in_folders() {
+fn every_file_of_a_folder_that_is_not_read_is_counted_below_its_reason() {
     let place = Place::new();
     place.write("in/a.jsonl", "{\"type\":\"metadata\",\"protocol_version\":\"1.4\"}\n");
     place.write("in/b.jsonl", "{\"type\":\"metadata\",\"protocol_version\":\"1.4\"}\n");
     place.write("in/notes.md", "# Notes\n");
+    place.write("in/empty.jsonl", "");
+    place.write("in/noise.jsonl", [7, 0, 200, 0, 9]);
+    place.write("in/wide.jsonl", [&b"\xff\xfe"[..], b"{\0\"\0t\0"].concat());
     for command in [&["replay", "in", "--dry-run", "--json"][..], &["enqueue", "in", "--json"]] {
         let output = place.run(command);
         let report = output.json();
-        assert_eq!(count(&report, "/files_passed_over"), 3, "{report}");
-        assert_eq!(count(&report, "/files_not_read/Kimi CLI"), 2, "{report}");
-        assert!(output.stderr.contains("not read: 2 files of Kimi CLI"), "{}", output.stderr);
+        assert_eq!(count(&report, "/files_passed_over"), 6, "{report}");
+        let reasons = report["files_not_read"].as_object().unwrap();
+        assert_eq!(reasons.values().filter_map(|it| it.as_u64()).sum::<u64>(), 6, "{report}");
+        for line in [
+            "2 files: Kimi CLI",
+            "1 file: UTF-16 text (convert it to UTF-8)",
+            "1 file: binary",
+            "1 file: empty",
+            "1 file: no known transcript format",
+        ] {
+            assert!(output.stderr.contains(&format!("not read: {line}")), "{}", output.stderr);
+        }
     }
 }

@@ -13,6 +13,7 @@ mod watching_test;
 use super::ingest::{EnqueueOptions, Enqueuer, IntakeReport, IntakeSource};
 use crate::adapters::watch::{Batch, Watch};
 use crate::text::phrase::counted;
+use crate::transcripts::DetectError;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -95,8 +96,10 @@ impl Feed {
         for problem in taken.problems.iter().chain(&taken.empty) {
             (self.tell)(&format!("{}: {}", problem.path, problem.problem));
         }
-        for (client, files) in &taken.files_not_read {
-            (self.tell)(&format!("not read: {} of {client}", counted(*files, "file")));
+        // Files beside transcripts and those that a client begins to write change often.
+        let usual = [DetectError::Nothing, DetectError::Empty].map(DetectError::reason);
+        for (reason, files) in taken.files_not_read.iter().filter(|it| !usual.contains(it.0)) {
+            (self.tell)(&format!("not read: {}: {reason}", counted(*files, "file")));
         }
     }
 

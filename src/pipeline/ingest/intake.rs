@@ -242,7 +242,7 @@ pub(crate) struct IntakeReport {
     pub files: u64,
     /// Files that are no transcripts.
     pub files_passed_over: u64,
-    /// Of those, files of clients that are known and not read, by client.
+    /// The same files by reason: the client or kind of file that is not read, or what is wrong.
     pub files_not_read: BTreeMap<&'static str, u64>,
     /// Conversations that another file has as a whole.
     pub copies: u64,
@@ -261,7 +261,7 @@ pub(crate) struct IntakeReport {
     /// Every conversation, in the order in which they were read.
     pub sessions: Vec<SessionIntake>,
     pub problems: Vec<FileProblem>,
-    /// The first lines with a finding, such as those that could not be read.
+    /// The places of the first findings, the most severe first.
     pub places: Vec<FindingPlace>,
     /// Readable files without a single entry.
     pub empty: Vec<FileProblem>,

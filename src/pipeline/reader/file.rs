@@ -9,7 +9,7 @@ use crate::domain::{DETECT_BYTES_MAX, Entry, Finding, Format, SessionId, Severit
 use crate::pipeline::tally::{FileProblem, Tally};
 use crate::privacy::{Redacted, is_private_file};
 use crate::store::{CopyBuilder, StoreResult, StoredCopy};
-use crate::transcripts::{self, DetectError, RawEntry, RawSession, TranscriptItem, nothing_read};
+use crate::transcripts::{self, RawEntry, RawSession, TranscriptItem, nothing_read};
 use std::fmt::Display;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::mem;
@@ -81,13 +81,8 @@ impl<S: SliceSink> Reader<'_, S> {
             Some(format) if file.named => format,
             chosen => match transcripts::detect(&head, name) {
                 Ok(format) if chosen.is_none_or(|chosen| chosen == format) => format,
-                Ok(_) => return Ok(self.pass_over()),
-                Err(unknown) if !file.named => {
-                    if let DetectError::LooksLike(client) = unknown {
-                        self.tally.with(|it| *it.files_not_read.entry(client).or_default() += 1);
-                    }
-                    return Ok(self.pass_over());
-                }
+                Ok(_) => return Ok(self.pass_over("of another format than --format")),
+                Err(unknown) if !file.named => return Ok(self.pass_over(unknown.reason())),
                 Err(unknown) => {
                     self.tally.problem(path, unknown.to_string());
                     return Ok(ControlFlow::Continue(()));
@@ -95,8 +90,9 @@ impl<S: SliceSink> Reader<'_, S> {
             },
         };
         if is_private_file(&transcripts::lossy(&head)) {
-            self.tally.finding(&Finding::new(Severity::Info, "private-file", 0, "skipped"));
-            return Ok(self.pass_over());
+            let finding = Finding::new(Severity::Info, "private-file", 0, "skipped");
+            self.tally.finding_in(path, &finding);
+            return Ok(self.pass_over("marked as private"));
         }
         if self.reading.session.is_some() && holds_several(format, &mut input)? {
             let problem = "contains several conversations, and --session names one; omit --session";
@@ -129,8 +125,11 @@ impl<S: SliceSink> Reader<'_, S> {
         Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn pass_over(&mut self) -> ControlFlow<()> {
-        self.tally.with(|totals| totals.files_passed_over += 1);
+    fn pass_over(&mut self, reason: &'static str) -> ControlFlow<()> {
+        self.tally.with(|totals| {
+            totals.files_passed_over += 1;
+            *totals.files_not_read.entry(reason).or_default() += 1;
+        });
         ControlFlow::Continue(())
     }
 }

@@ -43,12 +43,16 @@ const EXPECTED: &str = "a session of Claude Code, Codex or another client that d
     export, aider's or SpecStory's history, slices as `annalist schema slice.v1.json` has them, or \
     lines such as `user: words`";
 
+const UTF_16: &str = "UTF-16 text (convert it to UTF-8)";
+
 /// A format, or the name of one that is not read; `None` if unknown.
 type Detected = Option<Result<Format, &'static str>>;
 
 /// Returns the format of a file that begins with `head`. Reads at most `DETECT_BYTES_MAX` bytes.
 pub fn detect(head: &[u8], file_name: Option<&str>) -> Result<Format, DetectError> {
-    const MAGIC: [(&[u8], &str); 5] = [
+    const MAGIC: [(&[u8], &str); 7] = [
+        (b"\xff\xfe", UTF_16),
+        (b"\xfe\xff", UTF_16),
         (b"SQLite format 3\0", "a SQLite database (Cursor, opencode)"),
         (b"PK\x03\x04", "a zip archive (unpack it: a ChatGPT export holds conversations.json)"),
         (b"\x28\xb5\x2f\xfd", "a zstd archive (unpack it)"),
@@ -137,6 +141,18 @@ fn beginning(text: &str) -> (Value, Option<&str>) {
 #[derive(Clone, Copy)]
 struct Detector<'f> {
     file_name: Option<&'f str>,
+}
+
+impl DetectError {
+    /// Reason in few words, such as the name of the client.
+    pub fn reason(self) -> &'static str {
+        match self {
+            DetectError::Empty => "empty",
+            DetectError::Binary => "binary",
+            DetectError::LooksLike(name) => name,
+            DetectError::Nothing => "no known transcript format",
+        }
+    }
 }
 
 impl Detector<'_> {
@@ -647,7 +663,9 @@ mod tests {
         assert_eq!(detect(b"", None), Err(DetectError::Empty));
         assert_eq!(detect(b"\xef\xbb\xbf \n", None), Err(DetectError::Empty));
         assert_eq!(detect(b"\x7fELF\0\0", None), Err(DetectError::Binary));
-        assert_eq!(detect(&[0xff, 0xfe, b'u', 0, b's', 0], None), Err(DetectError::Binary));
+        for text in [[0xff, 0xfe, b'u', 0, b's', 0], [0xfe, 0xff, 0, b'u', 0, b's']] {
+            assert_eq!(detect(&text, None), Err(DetectError::LooksLike(UTF_16)));
+        }
         check("Just some prose.\n", Err(DetectError::Nothing));
     }
 
