@@ -15,7 +15,7 @@ use crate::pipeline::{
     Consumer, Counts, End, EnqueueOptions, Feed, Jobs, Report, Tally, TokenTotals, Totals, Until,
     join_result,
 };
-use crate::store::{OpenMode, RemainingJobs, Store};
+use crate::store::{OpenMode, RemainingJobs, Store, is_lasting_cap};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -337,10 +337,11 @@ impl Summary {
         if left.at_a_cap > 0 {
             let cap = left.cap.as_deref().unwrap_or("a cap is reached");
             let jobs = counted(left.at_a_cap, "job");
-            output::note(&format!(
-                "{YELLOW}waiting:{YELLOW:#} {jobs}: {cap}; resumes the next day (UTC), or when a \
-                 worker starts with a higher cap"
-            ));
+            let mend = match is_lasting_cap(left.cap.as_deref()) {
+                true => "raise it, then run `annalist worker`",
+                false => "resumes the next day (UTC), or when a worker starts with a higher cap",
+            };
+            output::note(&format!("{YELLOW}waiting:{YELLOW:#} {jobs}: {cap}; {mend}"));
         }
         if left.gathering > 0 {
             let sessions = counted(left.gathering, "session");

@@ -51,6 +51,7 @@ pub(crate) use queue::{
     ABANDONED, BatchJob, BatchPart, CallEnd, Cap, CapJobs, CapReached, CapScope, CapUnit, Charge,
     DeadJobs, Gathering, JobChange, JobFilter, JobRelease, JobSelection, OpenJobs, Overdue,
     PartEnd, QueueStats, Rates, RemainingJobs, SentCall, StoredJob, Stuck, WorkerStatus,
+    is_lasting_cap,
 };
 pub use queue::{ClaimRequest, ClaimedJobs, Intake, JobEnding};
 pub use record::RecordFilter;

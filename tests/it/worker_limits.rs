@@ -41,6 +41,8 @@ fn waits_at_cap(key: &str, cap: &str) -> bool {
         return false;
     }
     assert!(waits > 0 && done + waits == jobs, "{key}: {summary}");
+    let mend = if key.starts_with("session") { "raise it, then run" } else { "the next day (UTC)" };
+    assert!(output.stderr.contains(mend), "{key}: {}", output.stderr);
     let reasons = place.number("SELECT count(DISTINCT detail) FROM jobs WHERE reason = 'cap'");
     let charged = place.number("SELECT sum(attempts) FROM jobs WHERE reason = 'cap'");
     assert_eq!((reasons, charged), (1, 0), "{key}");

@@ -20,6 +20,7 @@ pub(crate) use intake::{BatchJob, BatchPart, Gathering, PartEnd};
 pub(crate) use limits::{CallEnd, Cap, CapReached, CapScope, CapUnit, Charge, Rates, SentCall};
 pub(crate) use stats::{
     CapJobs, DeadJobs, OpenJobs, Overdue, QueueStats, RemainingJobs, Stuck, WorkerStatus,
+    is_lasting_cap,
 };
 
 pub(super) use admin::close_covered_jobs;

@@ -151,9 +151,7 @@ impl QueueStats {
 
     /// Session caps, which no new day lifts.
     pub(crate) fn lasting_caps(&self) -> impl Iterator<Item = &CapJobs> {
-        let is_lasting =
-            |it: &&CapJobs| it.detail.as_deref().is_some_and(|it| it.starts_with(SESSION_CAP));
-        self.caps.iter().filter(is_lasting)
+        self.caps.iter().filter(|it| is_lasting_cap(it.detail.as_deref()))
     }
 
     /// Returns true if a person must act: dead jobs, stopped workers, stuck jobs or jobs at a
@@ -164,6 +162,11 @@ impl QueueStats {
             || !self.stuck().is_empty()
             || self.lasting_caps().next().is_some()
     }
+}
+
+/// Returns true for the detail of a job at a session cap.
+pub(crate) fn is_lasting_cap(detail: Option<&str>) -> bool {
+    detail.is_some_and(|it| it.starts_with(SESSION_CAP))
 }
 
 impl Store {
@@ -182,9 +185,11 @@ impl Store {
             let over: Vec<(JobState, Overdue)> = db.all(sql, values![now])?;
             let of = |state| over.iter().find(|(it, _)| *it == state).map(|(_, overdue)| *overdue);
             let (expired, waited) = (of(JobState::Leased), of(JobState::Waiting));
-            let caps = "SELECT detail, count(*), min(until) FROM jobs
-                WHERE finished_at IS NULL AND state = 'waiting' AND reason = 'cap'
-                GROUP BY detail ORDER BY 2 DESC, 1 NULLS FIRST LIMIT ?1";
+            // The amounts that calls need differ from job to job. Of one cap the largest is shown, which is the last in
+            // order of the longest texts.
+            let caps = "SELECT substr(max(CAST(1000 + length(detail) AS TEXT) || detail), 5), count(*), min(until)
+                FROM jobs WHERE finished_at IS NULL AND state = 'waiting' AND reason = 'cap'
+                GROUP BY rtrim(detail, '0123456789.,tokens ') ORDER BY 2 DESC, 1 NULLS FIRST LIMIT ?1";
             let dead = "SELECT coalesce(reason, 'unknown'), count(*), min(since), max(detail)
                 FROM jobs WHERE state IN ('dead', 'cancelled') AND state = 'dead'
                 GROUP BY 1 ORDER BY 2 DESC, 1";

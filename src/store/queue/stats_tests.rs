@@ -125,6 +125,33 @@ async fn jobs_are_told_by_state_wait_cap_and_kind_of_death() {
 }
 
 #[tokio::test]
+async fn a_cap_is_told_once_with_the_largest_amount_that_a_call_needs() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        store.enqueue(intake(&session, &["a", "b", "c", "d", "e"])).await.unwrap();
+        let small = |what: &str| format!("limits.day is too small: one call {what}");
+        let needs = [
+            small("needs up to 9,999 tokens"),
+            small("needs up to 10,000 tokens"),
+            small("may cost $0.0700"),
+            small("may cost $0.0090"),
+            "limits.session_tokens_max is reached".to_owned(),
+        ];
+        for (claimed, need) in store.claim(claim(5, 140)).await.unwrap().jobs.iter().zip(&needs) {
+            let wait = Some((Wait::Cap, Timestamp(700), need.clone()));
+            let release = JobRelease { wait, charged: false };
+            store.release(claimed.lease, release, Timestamp(150)).await.unwrap();
+        }
+        let depth = store.depth(Timestamp(180)).await.unwrap();
+        let caps: Vec<_> = depth.caps.iter().map(|it| (it.detail.as_deref(), it.jobs)).collect();
+        let of = |need: usize, jobs| (Some(needs[need].as_str()), jobs);
+        assert_eq!(caps, [of(2, 2), of(1, 2), of(4, 1)]);
+        assert_eq!(depth.lasting_caps().count(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn nothing_is_stuck_while_a_worker_is_about() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
