@@ -172,7 +172,8 @@ const RETRY: Duration = Duration::from_secs(2);
 pub(crate) enum NatsErrorKind {
     /// Not the URL of a stream, with the reason.
     #[error(
-        "{0}; expected nats://[user:password@]host[:port]/STREAM, or tls:// for an encrypted one"
+        "{0}; expected nats://HOST/STREAM or nats://USER:PASSWORD@HOST:PORT/STREAM, or tls:// \
+         for an encrypted one"
     )]
     BadUrl(&'static str),
     #[error("the server denies access; check the user, password and permissions")]
@@ -261,6 +262,7 @@ pub(super) fn kind_of_answer(error: &ServerError, stream: &str) -> NatsErrorKind
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::Gate;
     use proptest::prelude::*;
 
     #[track_caller]
@@ -284,7 +286,8 @@ mod tests {
     fn refused(text: &str, expected: &str) {
         let said = NatsUrl::parse(text).unwrap_err().to_string();
         assert!(said.contains(expected), "{said}");
-        assert!(said.contains("nats://[user:password@]host[:port]/STREAM"), "{said}");
+        assert!(said.contains("nats://HOST/STREAM or nats://USER:PASSWORD@HOST:"), "{said}");
+        assert_eq!(Gate::new(&[]).redact(&said).as_str(), said, "nothing of ours is masked");
         assert!(!said.contains('\n') && !said.contains("hush"), "{said}");
     }
 
