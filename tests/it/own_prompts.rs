@@ -90,7 +90,9 @@ fn a_prompt_that_cannot_be_used_is_one_line_that_names_it() {
     let good = read(&place.path("own/consolidate.md"));
     place.write("own/consolidate.md", [&good[..], b"{{ weather }}"].concat());
     for args in [&["consolidate"][..], &["memory", "reflect"], &["status"], &["test"]] {
-        place.run(args).refused(2, &["prompts: own: prompt `consolidate`", "`weather`"]);
+        place
+            .run(args)
+            .refused(2, &["prompts: own/consolidate.md: prompt `consolidate`", "`weather`"]);
     }
     for name in ["summary.md", "reflect.md"] {
         let path = format!("own/{name}");

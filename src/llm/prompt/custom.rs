@@ -119,12 +119,15 @@ const NEVER_ASKED: [&str; 2] = ["summary.md", FORMER_LESSONS_NAME];
 const BYTES_MAX: u64 = 1024 * 1024;
 
 /// Reads the prompts at `path`: a folder with some of the files of [`PromptFile`], or one file. A single file of
-/// another name is an `extract.md`; other files of a folder are ignored.
+/// another name is an `extract.md`; a folder may also have a README and files that are no Markdown.
 pub(crate) fn read_prompts(path: &Path) -> Result<CustomPrompts, String> {
     let shown = path.display();
     let mut own = CustomTexts::new();
     let all = names(PromptFile::ALL);
     if path.is_dir() {
+        if let Some(name) = unknown_file(path) {
+            return Err(format!("{shown}: unknown prompt file {name}: expected one of {all}"));
+        }
         for &file in PromptFile::ALL {
             own.extend(text_of(&path_of(file, path))?.map(|text| (file, text)));
         }
@@ -145,7 +148,11 @@ pub(crate) fn read_prompts(path: &Path) -> Result<CustomPrompts, String> {
         }
         own.insert(PromptFile::parse(name).unwrap_or(PromptFile::Extract), read);
     }
-    CustomPrompts::read(&own).map_err(|error| format!("{shown}: {error}"))
+    CustomPrompts::read(&own).map_err(|error| {
+        let file = PromptFile::ALL.iter().find(|file| path.is_dir() && file.id() == error.file);
+        let path = file.map_or(path.to_owned(), |file| path_of(*file, path));
+        format!("{}: {error}", path.display())
+    })
 }
 
 /// Reads the extraction prompts at `path`, as [`read_prompts`] does.
@@ -168,6 +175,18 @@ pub(crate) fn write_built_in(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<Pat
         if files::create(&path, file.built_in())? { written.push(path) } else { there.push(path) }
     }
     Ok((written, there))
+}
+
+/// First Markdown file of `folder`, by name, that is neither a prompt nor a README: a misspelt prompt would be ignored.
+fn unknown_file(folder: &Path) -> Option<String> {
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_unknown = |name: &String| {
+        let lower = name.to_lowercase();
+        let is_known = PromptFile::parse(name).is_some() || NEVER_ASKED.contains(&name.as_str());
+        lower.ends_with(".md") && lower != "readme.md" && !is_known
+    };
+    names.filter(is_unknown).min()
 }
 
 /// Path of `file` in `folder`: `again.md` if it exists and `retry.md` does not.
@@ -278,6 +297,34 @@ mod file_tests {
         assert_eq!((written.len(), there), (3, vec![path]));
         let error = read_prompts(folder.path()).unwrap_err();
         assert!(error.contains("version 11, but the set has version 12"), "{error}");
+    }
+
+    #[test]
+    fn a_template_that_cannot_be_compiled_is_named_by_its_file_and_line() {
+        for &file in PromptFile::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join(file.name());
+            files::create(&path, &format!("{}\n{{% if %}}\n", file.built_in())).unwrap();
+            let line = file.built_in().lines().count() + 2;
+            for read in [folder.path(), &path].map(read_prompts) {
+                let error = read.unwrap_err();
+                assert!(error.starts_with(&format!("{}: ", path.display())), "{error}");
+                assert!(error.contains(&format!(": line {line}: syntax error: ")), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_misnamed_prompt_is_refused_and_a_readme_is_not() {
+        for (name, is_refused) in [("Summarise.md", true), ("README.md", false), ("a.txt", false)] {
+            let folder = tempfile::tempdir().unwrap();
+            write_built_in(folder.path()).unwrap();
+            files::create(&folder.path().join(name), "about these prompts").unwrap();
+            let read = read_prompts(folder.path());
+            assert_eq!(read.is_err(), is_refused, "{read:?}");
+            let Err(error) = read else { continue };
+            assert!(error.contains("unknown prompt file Summarise.md: expected one of"), "{error}");
+        }
     }
 
     #[test]

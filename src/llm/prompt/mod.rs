@@ -52,6 +52,8 @@ struct PromptText<'a> {
     version: u32,
     inputs: BTreeSet<&'a str>,
     template: &'a str,
+    /// Lines of the file before the template.
+    lines_before: usize,
     digest: Digest,
 }
 
@@ -83,6 +85,7 @@ impl<'a> PromptText<'a> {
             version: version.ok_or_else(|| wrong("expected `version: N`".to_owned()))?,
             inputs: inputs.ok_or_else(|| wrong("expected `inputs: [a, b]`".to_owned()))?,
             template,
+            lines_before: front.matches('\n').count() + 3,
             digest: Digest::of(&[text]),
         })
     }
@@ -178,7 +181,12 @@ impl Template {
         settings: &[Setting],
         inputs: &[Input],
     ) -> Result<Template, PromptError> {
-        let wrong = |error: minijinja::Error| PromptError::new(file.id, error.to_string());
+        let wrong = |error: minijinja::Error| {
+            let line = error.line().map(|line| format!("line {}: ", file.lines_before + line));
+            let detail = error.detail().map(|detail| format!(": {detail}"));
+            let [line, detail] = [line, detail].map(Option::unwrap_or_default);
+            PromptError::new(file.id, format!("{line}{}{detail}", error.kind()))
+        };
         let mut engine = Environment::empty();
         engine.set_undefined_behavior(UndefinedBehavior::Strict);
         let mut syntax = SyntaxConfig::builder();
