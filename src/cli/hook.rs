@@ -63,7 +63,8 @@ Claude Code, Codex, Gemini CLI, Qwen Code and the opencode plugin run these hook
 uses another name for an event (BeforeAgent), so does the answer. A prompt that begins with \
 `annalist override` is not blocked. Thresholds are in .memory-config.md. Session state is kept for \
 four hours in $XDG_STATE_HOME/annalist/hooks, and the list of transcripts still to be enqueued in \
-$XDG_DATA_HOME/annalist/spool. Exit codes: 0 answered, or failed with a message on stderr; 2 the \
+$XDG_DATA_HOME/annalist/spool. A hook does not wait for the store: a process of its own enqueues, and \
+session-start and `annalist status` tell what failed there. Exit codes: 0 answered, or failed with a message on stderr; 2 the \
 prompt is blocked.")]
 pub(super) struct Args {
     /// Event of the client
