@@ -74,8 +74,8 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> CaseRepor
         .unfound
         .iter()
         .map(|it| format!("no answer to `{it}` is among the first five results"));
-    problems.extend(unfound.map(|it| Problem::new("not-found", false, it)));
     if !is_stale && !is_broken {
+        problems.extend(unfound.map(|it| Problem::new("not-found", false, it)));
         let missed = contents.case.bars.missed(&sums);
         problems.extend(missed.into_iter().map(|it| Problem::new("below-bar", true, it)));
     }

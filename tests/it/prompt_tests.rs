@@ -87,10 +87,16 @@ fn shipped_cases_pass_without_a_network_a_key_or_a_store_and_give_the_same_bytes
 #[test]
 fn a_changed_prompt_slice_model_or_schema_is_stale_and_shows_the_change() {
     let place = with_cases(&["choice-taken-back"]);
+    let asked = "\"questions\": [\"badge printer\"], \"quote\":";
+    change(&place, "cases/choice-taken-back/gold.json", "\"quote\":", asked);
     let stale = |args: &[&str]| -> String {
         let report = place.json_with(1, &[&["test", "cases"], args, &["--json"]].concat());
         let case = case(&report, "choice-taken-back");
         assert_eq!(case["outcome"], "stale");
+        assert!(
+            !problems(case).contains("no answer to `badge printer`"),
+            "nothing was answered: {case}"
+        );
         problems(case)
     };
     ok(&place.run(&["init", "--prompts", "tried"]));
