@@ -76,6 +76,16 @@ pub(crate) struct Readable {
     pub text: Redacted,
 }
 
+impl Readable {
+    /// Its text without the list mark and the box of its first line.
+    pub(crate) fn unmarked(&self) -> Redacted {
+        let text = self.text.as_str();
+        let body = line::item(text.trim_start()).unwrap_or(text);
+        let body = line::task(body).map_or(body, |(_, words)| words);
+        self.text.cut(text.len() - body.len()..text.len())
+    }
+}
+
 /// Public entries of `document` in order; none if the file is private. Includes the file heading
 /// and the metadata of a record, but no comments, tags and footers.
 pub(crate) fn readable(document: &Document<'_>, gate: &Gate) -> Vec<Readable> {

@@ -327,7 +327,7 @@ fn notes(files: &Files, rendered: Option<&Files>, gate: &Gate) -> Vec<FoundNote>
         let is_ours = |it: &Readable| rendered.is_some() && it.is_unedited || is_written(it.line);
         let own = entries.into_iter().filter(|it| !it.is_head && !is_ours(it));
         notes.extend(own.map(|it| FoundNote {
-            note: Note { path: path.clone(), line: it.line, text: it.text },
+            note: Note { path: path.clone(), line: it.line, text: it.unmarked() },
             tag: it.tag,
         }));
     }

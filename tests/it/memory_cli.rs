@@ -547,7 +547,7 @@ fn texts_that_annalist_wrote_are_no_notes_where_it_did_not_write_them_itself() {
         let hits = output.json();
         let hits: Vec<&str> =
             hits.as_array().unwrap().iter().filter_map(|it| it["words"].as_str()).collect();
-        let expected: &[&str] = if dir == "." { &[] } else { &["- My zebra notes"] };
+        let expected: &[&str] = if dir == "." { &[] } else { &["My zebra notes"] };
         assert_eq!(hits, expected, "{dir}");
     }
 }
