@@ -131,7 +131,7 @@ json_row! {
         namespace: String = it.plan.namespace.clone(),
         at: String = it.at.to_string(),
         undone_at: Option<String> = output::time(it.undone_at),
-        records: usize = it.plan.operations.len(),
+        records: usize = it.plan.records(),
         counts: BTreeMap<&'static str, usize> = it.plan.counts(),
         #[serde(skip)]
         what: String = it.plan.in_words(),

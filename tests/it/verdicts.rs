@@ -55,6 +55,10 @@ fn a_verdict_is_a_plan_that_can_be_undone_and_no_rule_takes_it_back() {
     assert!(shown(&postgres).contains("conflicts with "), "{}", shown(&postgres));
     let told = place.json(&["memory", "supersede", &redis, &postgres, "--json"]);
     assert_eq!(told["rule"], "person-superseded");
+    let log = place.json(&["consolidate", "log", "--json"]);
+    let verdict = log.as_array().unwrap().last().unwrap();
+    assert!(verdict["counts"]["settle"].as_u64() >= Some(1), "{log}");
+    assert_eq!(verdict["records"], 0, "a verdict consolidates none: {log}");
     assert_eq!(states(&place), ["superseded", "active"]);
     assert!(!shown(&postgres).contains("conflicts with "), "{}", shown(&postgres));
     assert_eq!(place.json(&BY_RULE), json!([]));

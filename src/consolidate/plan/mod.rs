@@ -66,7 +66,13 @@ impl Plan {
         !self.is_empty() && self.operations.iter().all(Operation::is_by_person)
     }
 
-    /// Number of records of each disposition, by name.
+    /// Number of records that it consolidates: a verdict has none, and a settled pair is no record.
+    pub(crate) fn records(&self) -> usize {
+        let settles = |it: &Operation| matches!(it.disposition, Disposition::Settle { .. });
+        self.operations.iter().filter(|it| !it.is_by_person() && !settles(it)).count()
+    }
+
+    /// Number of operations of each disposition, by name.
     pub fn counts(&self) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::new();
         for operation in &self.operations {
