@@ -6,6 +6,7 @@ use super::memory::folder::{UNSCRUBBED, directories, finish_forgetting, note_fil
 use super::output::{self, BOLD, DIM, Failure, Result, YELLOW, counted, in_pages, short};
 use super::settings;
 use crate::adapters::process;
+use crate::adapters::repository::WorkingTree;
 use crate::config::namespace_name;
 use crate::domain::{Change, Format, RecordId, Session, SessionId};
 use crate::pipeline::{
@@ -148,12 +149,17 @@ fn is_wanted(found: &ForgetPlan) -> Result<bool> {
     is_agreed(&format!("erase {what} permanently?"), refusal)
 }
 
-/// Notes directories on other machines that still show the namespace.
+/// Notes where text of the namespace may be left: directories on other machines, and commits of git.
 async fn elsewhere(consolidator: &Consolidator, namespace: &str) -> Result<()> {
     for Directory { host, dir } in consolidator.store.directories(namespace).await? {
         if host != process::host() {
             output::note(&format!(
                 "{dir} on {host} also shows `{namespace}`: run `annalist memory render` there"
+            ));
+        } else if WorkingTree::around(Path::new(&dir)).is_some_and(|it| it.tracks(Path::new(&dir)))
+        {
+            output::note(&format!(
+                "{dir} is in a git repository: earlier commits and clones still contain the text"
             ));
         }
     }

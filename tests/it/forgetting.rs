@@ -249,8 +249,22 @@ fn the_directory_of_the_folder_forgets_too() {
     assert_eq!(done.code, 0, "{}", done.stderr);
     assert!(done.stdout.contains("none left"), "{}", done.stdout);
     assert!(!done.stderr.contains("elsewhere"), "{}", done.stderr);
+    assert!(!done.stderr.contains("git"), "{}", done.stderr);
     assert!(!words(&place).contains("Graz warehouse"));
     assert!(!holds(&place, "Graz warehouse"));
+}
+
+#[test]
+fn that_commits_still_hold_the_text_is_said_where_git_tracks_the_directory() {
+    let mut place = place();
+    place.set("ANNALIST__NAMESPACE", "home/dev/stocklist");
+    place.run(&["memory", "init"]);
+    place.json(&["memory", "sync", "--json"]);
+    // An index of version 4 shortens names, so that any folder may be in it.
+    place.write(".git/index", b"DIRC\0\0\0\x04");
+    let done = place.run(&["forget", "--session", &session(&place, "home/dev/stocklist"), "--yes"]);
+    let said = "is in a git repository: earlier commits and clones still contain the text";
+    assert!(done.code == 0 && done.stderr.contains(said), "{}", done.stderr);
 }
 
 #[test]
