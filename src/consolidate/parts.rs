@@ -134,11 +134,13 @@ fn is_noun(words: &[&str], at: usize) -> bool {
     !is_stop_word(words[at]) || words[at] == "port"
 }
 
-/// True if the bare number at `at` may tell one thing from others, as in `lock room 7`; in `allow 7 copies` it is an amount.
+/// True if the bare number at `at` may tell one thing from others, as in `lock room 7` and `ward 5 orders its linen`; in
+/// `allow 7 copies` it is an amount.
 fn is_nominal(words: &[&str], at: usize) -> bool {
     let counts = || words.get(at + 1).is_some_and(|next| !is_stop_word(next));
     let of_noun = |article: &&str| list("articles").has(article);
-    let is_one = at > 1 && words.get(at - 2).is_some_and(of_noun) || !counts();
+    let is_subject = at == 1 && words.get(at + 2).is_some_and(of_noun);
+    let is_one = is_subject || at > 1 && words.get(at - 2).is_some_and(of_noun) || !counts();
     at > 0 && is_noun(words, at - 1) && is_one && may_be_instance(words, at)
 }
 

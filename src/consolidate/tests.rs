@@ -139,6 +139,16 @@ fn a_request_about_another_named_thing_replaces_nothing() {
 }
 
 #[test]
+fn a_decision_about_another_numbered_thing_replaces_nothing() {
+    let old = decision(&[], "ward 3 orders its linen on Tuesdays", "Tuesdays suit the laundry");
+    let why = "Ward 5 is changing its linen day";
+    let new = decision(&[], "ward 5 orders its linen on Fridays", why);
+    let [old, new] = [record(old, Person, 1), record(new, Person, 2)];
+    let state = check(&[old.clone(), new], &["add new", "conflict revised"]);
+    assert_eq!(of(&state, &old).state, MemoryState::Active);
+}
+
+#[test]
 fn a_conflict_ends_when_one_side_is_taken_back() {
     let first = redis(1, Person);
     let second =

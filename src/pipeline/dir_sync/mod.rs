@@ -513,14 +513,7 @@ impl DirSync {
         )?;
         let (sessions, spans) = (sessions.into_iter().collect(), spans.into_iter().collect());
         state::skip_ruined(&mut disk, &before.seen);
-        let mut astray = Files::new();
-        for (path, text) in &mut disk.files {
-            let seen = before.seen.get(path).filter(|seen| *seen != text);
-            let kind = Kind::of_path(path);
-            if let Some(mended) = seen.and_then(|seen| with_tags_in_place(kind, seen, text)) {
-                astray.insert(path.clone(), std::mem::replace(text, mended.into()));
-            }
-        }
+        let astray = put_tags_in_place(&mut disk.files, &before.seen);
         if let Some(plan) = next {
             let mut known: MemoryMap = memories.into_iter().map(|it| (it.id, it)).collect();
             // A plan whose memories changed meanwhile is ignored.
@@ -591,6 +584,19 @@ impl DirSync {
             has_forgotten,
         })
     }
+}
+
+/// Puts the tags of files that changed since they were last `seen` below their words; returns those files as they were.
+fn put_tags_in_place(files: &mut Files, seen: &Files) -> Files {
+    let mut astray = Files::new();
+    for (path, text) in files {
+        let seen = seen.get(path).filter(|seen| *seen != text);
+        let kind = Kind::of_path(path);
+        if let Some(mended) = seen.and_then(|seen| with_tags_in_place(kind, seen, text)) {
+            astray.insert(path.clone(), std::mem::replace(text, mended.into()));
+        }
+    }
+    astray
 }
 
 fn read(folder: &MemoryFolder) -> Result<DirectoryRead, SyncError> {
