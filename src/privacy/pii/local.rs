@@ -322,7 +322,7 @@ static COORDINATES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let side = r"(?:°? ?[NSEWO](?-u:\b)|°)?";
     let name = r#"(?:"?(?:gps[ _]?)?(?:lon|lng|long|longitude)"?[ :=]{1,3})?"#;
     let cue = format!(r#"(?:(?-u:\b){}["\s:=(\[]{{1,4}}|[@=])"#, any("places"));
-    Regex::new(&format!("(?i){cue}({latitude}{side}[,;]?[ +]?{name}{longitude}{side})")).ok()
+    Regex::new(&format!("(?i){cue}({latitude}{side}\"?[,;]?[ +]?{name}\"?{longitude}{side})")).ok()
 });
 
 /// Finds a latitude with its longitude. `decimals` are the digits after a point.

@@ -288,6 +288,7 @@ fn coordinates_after_a_word_of_a_place_are_masked() {
     check("at 52.520008, 13.404954 now", "at <ADDRESS> now");
     check("{\"lat\": 48.85837, \"lng\": 2.294481}", "{\"lat\": <ADDRESS>}");
     check("GPS Latitude: 48.138680, GPS Longitude: 11.576124", "GPS Latitude: <ADDRESS>");
+    check(r#"<trkpt lat="46.947996" lon="7.44">"#, r#"<trkpt lat="<ADDRESS>">"#);
     check("geo:51.057441,13.7", "geo:<ADDRESS>");
     check("near 40.7128° N, 74.0060° W.", "near <ADDRESS>.");
     check("/maps/@-33.85678,151.21529,17z", "/maps/@<ADDRESS>,17z");

@@ -152,7 +152,7 @@ fn kind(scan: &Scan<'_>, name: &str, start: usize, separator: Separator) -> Opti
     let dotted = (name == "key").then(|| scan.piece(path..start + name.len()));
     match dotted.unwrap_or(name) {
         "pass" if in_query => Some(Kind::Password),
-        "login" if scan.piece(path..start).ends_with("sonar.") => Some(Kind::Key),
+        name if name.ends_with("sonar.login") => Some(Kind::Key),
         "appid" if in_query => Some(Kind::Key),
         name => words::kind(name).or(short.then_some(Kind::Maybe)),
     }

@@ -622,3 +622,27 @@ fn what_a_sentence_calls_a_secret_goes() {
         check(text, expected);
     }
 }
+
+#[test]
+fn declarations_flow_maps_and_keys_in_groups_hold_secrets() {
+    for (text, masked) in [
+        ("Dim smtpPassword As String = \"a=NgLiv6\"", "Dim smtpPassword As String = \"<SECRET>\""),
+        (
+            "auth: {username: admin, password: marshtulipmarsh}",
+            "auth: {username: admin, password: <SECRET>}",
+        ),
+        ("  password: lutn qifg krgw nbvi", "  password: <SECRET>"),
+        ("  password: this text goes here", "  password: this text goes here"),
+        ("enter this setup key: y2ol 5raz afz4 iqpn hj5t o5bx", "enter this setup key: <SECRET>"),
+        ("the setup key with that team when ready", "the setup key with that team when ready"),
+        ("setx ADO_PAT \"qlfo4i04kgd2kuvehaqulfqep19p\"", "setx ADO_PAT \"<SECRET>\""),
+        ("-Dsonar.login=d69d0d637374ff85b937f8a8401068442939ce4a", "-Dsonar.login=<SECRET>"),
+        ("pk_20532365_7F929EGKDVR7T4EXL8IBF6N3OH64N6YB", "<SECRET>"),
+        ("con 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", "con <SECRET>"),
+    ] {
+        check(text, masked);
+    }
+    let key =
+        "dev.key:1:-----BEGIN RSA PRIVATE KEY-----\ndev.key-2-MIIJKAIBAAKCAgEAUMkCY45u+OiidOQem\n";
+    check(key, "dev.key:1:<SECRET>");
+}
