@@ -139,7 +139,7 @@ fn is_noun(words: &[&str], at: usize) -> bool {
 fn is_nominal(words: &[&str], at: usize) -> bool {
     let counts = || words.get(at + 1).is_some_and(|next| !is_stop_word(next));
     let of_noun = |article: &&str| list("articles").has(article);
-    let is_subject = at == 1 && words.get(at + 2).is_some_and(of_noun);
+    let is_subject = at == 1 && words.get(at + 2).is_some_and(|it| list("possessives").has(it));
     let is_one = is_subject || at > 1 && words.get(at - 2).is_some_and(of_noun) || !counts();
     at > 0 && is_noun(words, at - 1) && is_one && may_be_instance(words, at)
 }

@@ -139,6 +139,14 @@ fn a_request_about_another_named_thing_replaces_nothing() {
 }
 
 #[test]
+fn an_amount_is_no_number_of_a_thing() {
+    let why = "7 a day were too few, raise it";
+    let old = record(decision(&[], "allow 7 copies a day", "paper is dear"), Person, 1);
+    let new = record(decision(&[], "allow 14 copies a day", why), Person, 2);
+    check(&[old, new], &["add new", "supersede replaced"]);
+}
+
+#[test]
 fn a_decision_about_another_numbered_thing_replaces_nothing() {
     let old = decision(&[], "ward 3 orders its linen on Tuesdays", "Tuesdays suit the laundry");
     let why = "Ward 5 is changing its linen day";

@@ -20,13 +20,12 @@ pub(crate) fn with_tags_in_place(kind: Kind, seen: &str, now: &str) -> Option<St
     // New lines without a tag, one below the other.
     let mut above: Vec<usize> = Vec::new();
     for (at, block) in disk.blocks.iter().enumerate() {
-        let (is_entry, tag) = (matches!(block.part, Part::Entry(_)), sources(&disk, block).next());
+        let is_entry = matches!(block.part, Part::Entry(_));
+        let tag = sources(&disk, block).next();
         if matches!(block.part, Part::Blank | Part::Comment) {
             continue;
         } else if is_entry && tag.is_none() {
-            let is_new =
-                !disk.holds_private(block) && !known.own.contains(&words(disk.body(block)));
-            above.extend(is_new.then_some(at));
+            above.extend(known.is_new(&disk, block).then_some(at));
             continue;
         }
         let spot = tag.filter(|_| is_entry).and_then(|tag| known.spot(&disk, &above, block, tag));
@@ -34,18 +33,25 @@ pub(crate) fn with_tags_in_place(kind: Kind, seen: &str, now: &str) -> Option<St
         if tag.is_none() || disk.holds_private(block) {
             continue;
         }
-        let (body, tags) = (disk.body(block), known.without_lost(&disk, block));
+        let raw = disk.raw(block);
         match spot {
             Some(Spot::Above(place)) => {
-                let line = disk.body(&disk.blocks[place]);
+                let line = disk.raw(&disk.blocks[place]);
                 let end = if line.ends_with('\n') { "" } else { disk.line_end() };
+                let (tags, kept) =
+                    known.tags_of(&disk, block, &words(disk.body(&disk.blocks[place])));
                 edits.replace_raw(place, &format!("{line}{end}{tags}"));
-                edits.replace_raw(at, body);
+                edits.replace_raw(at, &format!("{}{kept}", disk.body(block)));
             }
             Some(Spot::Gone) => edits.remove(at),
-            None if body.len() + tags.len() == disk.raw(block).len() => {}
-            None if block.part == Part::StrayTag => edits.remove(at),
-            None => edits.replace_raw(at, &format!("{body}{tags}")),
+            None => {
+                let kept = known.without_lost(&disk, block);
+                if kept.is_empty() {
+                    edits.remove(at);
+                } else if kept.len() < raw.len() {
+                    edits.replace_raw(at, &kept);
+                }
+            }
         }
     }
     let edited = (!edits.is_empty()).then(|| edits.finish());
@@ -59,7 +65,7 @@ enum Spot {
     Gone,
 }
 
-/// Entries when the file was last seen.
+/// Entries when the file was last seen, and now.
 struct Known<'t> {
     /// Words of each memory's first entry, by tag.
     words: HashMap<&'t str, String>,
@@ -67,12 +73,15 @@ struct Known<'t> {
     own: HashSet<String>,
     /// Tags of entries now.
     shown: HashSet<&'t str>,
+    /// Words of the entries now that have no tag and were not there.
+    new: Vec<String>,
 }
 
 impl<'t> Known<'t> {
     fn of(before: &Document<'t>, disk: &Document<'t>) -> Known<'t> {
         let shown = disk.entries().filter_map(|block| sources(disk, block).next()).collect();
-        let mut known = Known { words: HashMap::new(), own: HashSet::new(), shown };
+        let (words_of, own) = (HashMap::new(), HashSet::new());
+        let mut known = Known { words: words_of, own, shown, new: Vec::new() };
         for block in before.entries() {
             let words = words(before.body(block));
             match sources(before, block).next() {
@@ -80,7 +89,16 @@ impl<'t> Known<'t> {
                 None => _ = known.own.insert(words),
             }
         }
+        let new = disk.entries().filter(|block| sources(disk, block).next().is_none());
+        let new = new.filter(|block| known.is_new(disk, block));
+        known.new = new.map(|block| words(disk.body(block))).collect();
         known
+    }
+
+    /// Returns whether an entry without a tag of a memory was not there when the file was last seen.
+    fn is_new(&self, disk: &Document<'_>, block: &Block) -> bool {
+        let is_ours = || disk.tags(block).any(|tag| tag.ours().is_some());
+        !disk.holds_private(block) && !is_ours() && !self.own.contains(&words(disk.body(block)))
     }
 
     /// Place of the words of an entry with this tag, if they are not there: in a line above, or nowhere.
@@ -91,29 +109,59 @@ impl<'t> Known<'t> {
         }
         let share = |at: &usize| shared(was, &words(disk.body(&disk.blocks[*at])));
         let best = above.iter().copied().max_by_key(share);
-        let best = best.filter(|at| is_most(was, share(at)) && shared(was, &now) < share(at));
+        let best = best.filter(|at| is_nearly(was, share(at)) && shared(was, &now) < share(at));
         best.map(Spot::Above).or(now.is_empty().then_some(Spot::Gone))
     }
 
-    /// The tags of a block without those of memories whose words are nowhere. A decision record is one memory.
-    fn without_lost(&self, disk: &Document<'_>, block: &Block) -> String {
-        let now = words(disk.body(block));
+    /// The lines with tags of a block: those up to the tag of a memory whose words are `above`, and the others.
+    fn tags_of(&self, disk: &Document<'_>, block: &Block, above: &str) -> (String, String) {
+        let (mut moved, mut kept, mut own) = (String::new(), String::new(), String::new());
         let tags = disk.raw(block).get(disk.body(block).len()..).unwrap_or_default();
-        let tags = if block.part == Part::StrayTag { disk.raw(block) } else { tags };
+        for line in tags.split_inclusive('\n') {
+            own.push_str(line);
+            let Some(tag) = source(line) else { continue };
+            let is_above = |was: &String| is_nearly(was, shared(was, above));
+            let side =
+                if self.words.get(tag).is_some_and(is_above) { &mut moved } else { &mut kept };
+            side.push_str(&std::mem::take(&mut own));
+        }
+        kept.push_str(&own);
+        (moved, kept)
+    }
+
+    /// A block without the tags of memories whose words are nowhere: of a line below the entry, which is as it was, or
+    /// below a heading. A decision record is one memory.
+    fn without_lost(&self, disk: &Document<'_>, block: &Block) -> String {
+        let (raw, body) = (disk.raw(block), disk.body(block));
+        let first = sources(disk, block).next();
+        let was = first.and_then(|tag| self.words.get(tag));
+        let is_entry = matches!(block.part, Part::Entry(_));
+        if disk.kind == Kind::Decision || is_entry && was.is_none_or(|was| *was != words(body)) {
+            return raw.to_owned();
+        }
         let is_lost = |line: &&str| {
-            let tag = Tag::of_line(line).and_then(|it| it.ours());
-            let tag = tag.filter(|tag| disk.kind != Kind::Decision && !self.shown.contains(tag));
+            let tag = source(line).filter(|tag| !self.shown.contains(tag));
             let was = tag.and_then(|tag| self.words.get(tag));
-            was.is_some_and(|was| !is_most(was, shared(was, &now)))
+            was.is_some_and(|was| !self.new.iter().any(|now| is_nearly(was, 2 * shared(was, now))))
         };
-        tags.split_inclusive('\n').filter(|line| !is_lost(line)).collect()
+        let tags = raw.get(body.len()..).unwrap_or_default();
+        let (body, tags) = if block.part == Part::StrayTag { ("", raw) } else { (body, tags) };
+        body.split_inclusive('\n')
+            .chain(tags.split_inclusive('\n').filter(|it| !is_lost(it)))
+            .collect()
     }
 }
 
-/// Tags of memories below a block.
+/// Tag of a memory on a line.
+fn source(line: &str) -> Option<&str> {
+    Tag::of_line(line)?.ours().filter(|tag| tag.starts_with(SOURCE))
+}
+
+/// Tags of memories below a block, or of the block itself.
 fn sources<'t>(document: &Document<'t>, block: &Block) -> impl Iterator<Item = &'t str> {
-    let tags = document.tags(block).filter_map(|tag| tag.ours());
-    tags.filter(|tag| tag.starts_with(SOURCE))
+    let body = if block.part == Part::StrayTag { 0 } else { document.body(block).len() };
+    let tags = document.raw(block).get(body..).unwrap_or_default();
+    tags.lines().filter_map(source)
 }
 
 /// Number of words of `was` that are in `now`.
@@ -122,9 +170,9 @@ fn shared(was: &str, now: &str) -> usize {
     was.split(' ').filter(|word| now.contains(word)).count()
 }
 
-/// Returns whether `count` words are at least half of those of `was`.
-fn is_most(was: &str, count: usize) -> bool {
-    was.split(' ').count() <= 2 * count
+/// Returns whether `count` words are nearly all of those of `was`.
+fn is_nearly(was: &str, count: usize) -> bool {
+    9 * was.split(' ').count() <= 10 * count
 }
 
 #[cfg(test)]
@@ -172,6 +220,18 @@ mod tests {
             )],
             None,
         );
+    }
+
+    #[test]
+    fn lines_that_change_places_keep_their_tags() {
+        let [one, other] = ["- log the job id at every retry\n", "- buy paper\n"];
+        let [first, second] = ["<!-- @tag: src-11111111 -->\n", "<!-- @tag: src-22222222 -->\n"];
+        let both = format!("{one}{first}{other}{second}");
+        let swapped = format!("{one}{other}{first}{second}");
+        check(&[(&both, &swapped)], Some(&[]));
+        // Taken elsewhere without its tag.
+        let elsewhere = format!("{one}{first}{second}- my own note\n\n## Completed\n{other}");
+        check(&[(&format!("{both}- my own note\n"), &elsewhere)], None);
     }
 
     #[test]

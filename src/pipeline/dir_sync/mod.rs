@@ -437,7 +437,9 @@ impl DirSync {
         if gone.is_empty() {
             return Ok(gone);
         }
-        for change in strike(&plan.disk.files, &gone) {
+        for mut change in strike(&plan.disk.files, &gone) {
+            let astray = plan.astray.get(&change.path).filter(|_| change.before.is_some());
+            change.before = astray.cloned().or(change.before);
             if write(&change)? == WriteOutcome::Written {
                 report.changes.push(change);
             }

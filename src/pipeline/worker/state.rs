@@ -12,7 +12,7 @@ use crate::store::{RemainingJobs, Staged, StoreResult};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::Notify;
@@ -248,19 +248,19 @@ const UNANSWERED_MAX: u32 = 3;
 /// Maximum number of unanswered jobs that are remembered.
 const SUSPECTS_MAX: usize = 1_000;
 
-/// Detects an outage of the endpoint. An unanswered job may be the job's own fault if it had no answer before and the
-/// endpoint answered since; several in a row are not, and charging them an attempt would kill the queue's jobs one after
-/// another.
+/// Detects an outage of the endpoint. An unanswered job may be the job's own fault if it had no answer before either and
+/// the endpoint answered others; several in a row are not, and charging them an attempt would kill the queue's jobs one
+/// after another.
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker(Mutex<BreakerCounts>);
 
 #[derive(Debug, Default)]
 struct BreakerCounts {
-    answers: u64,
+    has_answered: bool,
     unanswered: u32,
     probes: u32,
-    /// Unanswered jobs, each with the number of answers at that time.
-    suspects: HashMap<JobId, u64>,
+    /// Jobs without an answer since the last outage.
+    suspects: HashSet<JobId>,
 }
 
 /// State of the breaker after an unanswered job.
@@ -276,18 +276,21 @@ impl CircuitBreaker {
     /// Closes the breaker; returns true if it was open.
     pub(super) fn answered(&self) -> bool {
         let mut counts = self.0.lock();
-        (counts.answers, counts.probes) = (counts.answers + 1, 0);
-        std::mem::take(&mut counts.unanswered) >= UNANSWERED_MAX
+        (counts.has_answered, counts.probes) = (true, 0);
+        let was_open = std::mem::take(&mut counts.unanswered) >= UNANSWERED_MAX;
+        if was_open {
+            counts.suspects.clear();
+        }
+        was_open
     }
 
-    /// Returns true if `job`, which had no answer, had none before and the endpoint answered since.
+    /// Returns true if `job`, which had no answer, had none before either, while the endpoint ever answered this worker.
     pub(super) fn is_at_fault(&self, job: JobId) -> bool {
         let mut counts = self.0.lock();
         if counts.suspects.len() >= SUSPECTS_MAX {
             counts.suspects.clear();
         }
-        let answers = counts.answers;
-        *counts.suspects.entry(job).or_insert(answers) < answers
+        !counts.suspects.insert(job) && counts.has_answered
     }
 
     pub(super) fn unanswered(&self) -> BreakerState {
@@ -471,14 +474,14 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_at_fault_if_it_has_no_answer_again_while_others_have() {
+    fn a_job_is_at_fault_if_it_has_no_answer_again_from_an_endpoint_that_answers() {
         let (breaker, [one, other]) = (CircuitBreaker::default(), ["1", "2"].map(job));
-        assert!(!breaker.answered());
-        // An outage begins.
-        assert_eq!([one, one, other].map(|it| breaker.is_at_fault(it)), [false; 3]);
-        assert!(!breaker.answered());
-        assert_eq!([one, one].map(|it| breaker.is_at_fault(it)), [true; 2]);
-        assert!(!breaker.is_at_fault(job("3")));
+        assert_eq!([one, one].map(|it| breaker.is_at_fault(it)), [false; 2]);
+        breaker.answered();
+        assert_eq!([one, other, other].map(|it| breaker.is_at_fault(it)), [true, false, true]);
+        // The end of an outage.
+        (0..UNANSWERED_MAX).for_each(|_| _ = breaker.unanswered());
+        assert!(breaker.answered() && !breaker.is_at_fault(one));
     }
 
     fn job(name: &str) -> JobId {

@@ -317,12 +317,16 @@ pub(super) fn may_be_decimals(bytes: &[u8], run: &Span) -> bool {
 
 /// Coordinates, and the word or mark before them.
 static COORDINATES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let latitude = r"-?[1-9][0-9]{0,2}\.[0-9]{4,15}";
-    let longitude = r"-?[0-9]{1,3}\.[0-9]{1,15}";
-    let side = r"(?:°? ?[NSEWO](?-u:\b)|°)?";
-    let name = r#"(?:"?(?:gps[ _]?)?(?:lon|lng|long|longitude)"?[ :=]{1,3})?"#;
-    let cue = format!(r#"(?:(?-u:\b){}["\s:=(\[]{{1,4}}|[@=])"#, any("places"));
-    Regex::new(&format!("(?i){cue}({latitude}{side}\"?[,;]?[ +]?{name}\"?{longitude}{side})")).ok()
+    let latitude = r"-?(?:[1-8][0-9]|[1-9])\.[0-9]";
+    let longitude = r"-?1?[0-9]{1,2}\.[0-9]{1,15}";
+    let side = r"(?:°? ?[NSEWO](?-u:\b)|°)";
+    let name = r#"(?:"?(?:gps[ _]?)?(?:lon|lng|long|longitude)"?[ :=]{1,3}"?)?"#;
+    let separator = r#""?(?:[,;] ?|[ +])"#;
+    // With a side, a few decimals are enough.
+    let first = format!("{latitude}{{5,15}}{separator}|{latitude}{{4,15}}{side}(?:{separator}| ?)");
+    let cue = format!(r#"(?:(?-u:\b){}["\s:=(\[]{{1,4}}|/@|[?&](?:q|ll|center)=)"#, any("places"));
+    let end = r"(?:[^0-9.]|\.[^0-9]|\.?\z)";
+    Regex::new(&format!("(?i){cue}((?:{first}){name}{longitude}{side}?){end}")).ok()
 });
 
 /// Finds a latitude with its longitude. `decimals` are the digits after a point.
@@ -342,16 +346,21 @@ pub(super) fn coordinates(text: &str, decimals: &[Span]) -> Vec<Span> {
 }
 
 /// A word for `@` between brackets.
+const SPELT_AT: &str = "(?:at|ät|arroba|chez)";
 static SPELT_MARK: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(&format!("(?i){SPELT_AT}")).ok());
+    LazyLock::new(|| Regex::new(&format!(r"(?i)[\[({{]{SPELT_AT}[\])}}]")).ok());
 static SPELT_EMAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let name = r"[A-Za-z0-9_%+-]+";
-    let dot = r"(?:\.| ?[\[({<] ?(?:dot|punkt|point|punto) ?[\])}>] ?)";
-    let address =
-        format!("{name}(?:{dot}{name})* ?{SPELT_AT} ?{name}(?:{dot}{name})*{dot}[A-Za-z]{{2,}}");
-    Regex::new(&format!("(?i){address}")).ok()
+    let name = "[A-Za-z0-9_%+-]+";
+    let spelt = r" ?[\[({<](?:dot|punkt|point|punto)[\])}>] ?";
+    let names = format!(r"{name}(?:(?:\.|{spelt}){name})*");
+    let tight =
+        format!(r"(?: ?[\[{{]{SPELT_AT}[\]}}] ?|\({SPELT_AT}\)){names}(?:\.|{spelt})[a-z]{{2,}}");
+    // `if (at) this.run()` is code.
+    let apart = format!(
+        r" \({SPELT_AT}\) {names}(?:{spelt}[a-z]{{2,}}|\.(?:com|org|net|de|edu|io)(?-u:\b))"
+    );
+    Regex::new(&format!("(?i){names}(?:{tight}|{apart})")).ok()
 });
-const SPELT_AT: &str = r"[\[({<] ?(?:at|ät|arroba|chez) ?[\])}>]";
 
 /// Finds e-mail addresses with words for their marks: `ann [at] mail [dot] example [dot] org`.
 pub(super) fn spelt_emails(text: &str) -> Vec<Span> {

@@ -279,7 +279,12 @@ fn an_address_with_words_for_its_marks_is_one() {
     ] {
         check(&format!("mail {text}, please"), "mail <EMAIL>, please");
     }
-    check("[at] noon (at) 12", "[at] noon (at) 12");
+    for text in [
+        "[at] noon (at) 12", "if (at) this.run();", "while (at) node.next",
+        "blocks.get(at) it.part", "Vec<at> foo.bar",
+    ] {
+        check(text, text);
+    }
     check("john at example dot com", "john at example dot com");
 }
 
@@ -292,9 +297,18 @@ fn coordinates_after_a_word_of_a_place_are_masked() {
     check("geo:51.057441,13.7", "geo:<ADDRESS>");
     check("near 40.7128° N, 74.0060° W.", "near <ADDRESS>.");
     check("/maps/@-33.85678,151.21529,17z", "/maps/@<ADDRESS>,17z");
-    for text in
-        ["loss 1.23456, 2.34567", "[0.12345, 0.23456]", "at 12.5, 13.5", "at 0.12345, 0.23456"]
-    {
+    for text in [
+        "loss 1.23456, 2.34567",
+        "[0.12345, 0.23456]",
+        "at 12.5, 13.5",
+        "at 0.12345, 0.23456",
+        "workerd@1.20241106.1",
+        "@cloudflare/workers-types@4.20241127.0",
+        "version=1.20241015.3",
+        "eval at 3.1416, 2.7183",
+        "--betas=1.9000,1.9990",
+        "position: 120.50001, 44.0",
+    ] {
         check(text, text);
     }
 }
