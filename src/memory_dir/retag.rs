@@ -4,6 +4,7 @@
 use super::document::{Block, Document, Part, Shape};
 use super::edit::Edits;
 use super::kind::Kind;
+use super::merge::repeated;
 use super::tag::{SOURCE, Tag};
 use super::units::words;
 use std::collections::{HashMap, HashSet};
@@ -11,6 +12,13 @@ use std::collections::{HashMap, HashSet};
 /// The file with each tag below the words that it stood below when the file was last `seen`. A tag whose words are gone is
 /// left out, so that its entry counts as removed. `None` if no tag is astray.
 pub(crate) fn with_tags_in_place(kind: Kind, seen: &str, now: &str) -> Option<String> {
+    /// A tag that goes may show that another one is astray.
+    const ROUNDS_MAX: usize = 8;
+    let step = |now: &str| in_place(kind, seen, now).unwrap_or_else(|| now.to_owned());
+    Some(repeated(now.to_owned(), ROUNDS_MAX, step)).filter(|mended| mended != now)
+}
+
+fn in_place(kind: Kind, seen: &str, now: &str) -> Option<String> {
     let ((before, _), (disk, _)) = (Document::parse(kind, seen), Document::parse(kind, now));
     if disk.is_private() || disk.first(Part::Marker).is_some() {
         return None;
@@ -71,7 +79,7 @@ struct Known<'t> {
     words: HashMap<&'t str, String>,
     /// Entries without a tag.
     own: HashSet<String>,
-    /// Tags of entries now.
+    /// Tags of entries with words now.
     shown: HashSet<&'t str>,
     /// Words of the entries now that have no tag and were not there.
     new: Vec<String>,
@@ -79,7 +87,9 @@ struct Known<'t> {
 
 impl<'t> Known<'t> {
     fn of(before: &Document<'t>, disk: &Document<'t>) -> Known<'t> {
-        let shown = disk.entries().filter_map(|block| sources(disk, block).next()).collect();
+        let has_words = |block: &&Block| !words(disk.body(block)).is_empty();
+        let shown = disk.entries().filter(has_words);
+        let shown = shown.filter_map(|block| sources(disk, block).next()).collect();
         let (words_of, own) = (HashMap::new(), HashSet::new());
         let mut known = Known { words: words_of, own, shown, new: Vec::new() };
         for block in before.entries() {
@@ -178,6 +188,7 @@ fn is_nearly(was: &str, count: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const SEEN: &str = "# Progress\n\n## Backlog\n- log the job id at every retry\n<!-- @tag: src-11111111 -->\n\
                         - buy paper\n<!-- @tag: src-22222222 -->\n- my own note\n";
@@ -238,5 +249,35 @@ mod tests {
     fn the_first_entry_below_a_heading_takes_its_tag_along() {
         let entry = "- log the job id at every retry\n<!-- @tag: src-11111111 -->\n";
         check(&[("- log the job id at every retry\n", "")], Some(&[(entry, "")]));
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_of_a_person_is_lost_and_once_is_enough(
+            order in proptest::collection::vec((0..6_usize, any::<bool>(), 0..4_usize), 0..12),
+        ) {
+            let entries = ["log the job id", "buy paper", "- ", "call Ana about paper", "", "## More"];
+            let new = ["", "- a note of mine", "Some words", "| a | b |"];
+            let mut now = "# Progress\n\n## Backlog\n".to_owned();
+            for (at, is_tagged, own) in order {
+                now.push_str(&format!("{}{}\n", if at < 2 || at == 3 { "- " } else { "" }, entries[at]));
+                now.push_str(new[own]);
+                now.push('\n');
+                if is_tagged {
+                    now.push_str(&format!("<!-- @tag: src-{}1111111 -->\n", at % 2 + 1));
+                }
+            }
+            let lines = |text: &str| -> Vec<String> {
+                let lines = text.lines().filter(|it| source(it).is_none() && !words(it).is_empty());
+                let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+                lines.sort();
+                lines
+            };
+            if let Some(mended) = with_tags_in_place(Kind::Progress, SEEN, &now) {
+                prop_assert_eq!(lines(&mended), lines(&now));
+                let again = with_tags_in_place(Kind::Progress, SEEN, &mended);
+                prop_assert!(again.as_ref().is_none_or(|it| *it == mended), "{now}\n--\n{mended}\n--\n{again:?}");
+            }
+        }
     }
 }
