@@ -21,6 +21,7 @@ use crate::privacy::Gate;
 use crate::rows::{SearchRow, outcome};
 use crate::search::Query;
 use crate::store::{SearchFilter, Store, Undated};
+use crate::text::phrase::in_one_line;
 use clap::ValueEnum;
 use std::path::Path;
 
@@ -166,7 +167,7 @@ impl SearchRow<'_> {
 /// Replaces line breaks and other control characters with blanks.
 fn on_a_line(text: &str) -> String {
     let letters = text.chars().map(|it| if it.is_control() { ' ' } else { it });
-    letters.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+    in_one_line(&letters.collect::<String>())
 }
 
 pub(super) async fn run(args: &Args, file: Option<&Path>) -> Result<()> {

@@ -7,6 +7,7 @@ use crate::domain::{
 };
 use crate::llm::tool::{full_of, schema_files_of, wire_of};
 use crate::text::lenient_json::{self, Repair};
+use crate::text::phrase::in_one_line;
 use crate::text::truncate::bytes;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
@@ -341,7 +342,7 @@ fn tidy_element(
         match value {
             Value::String(text) => {
                 if ONE_LINE.contains(&key.as_str()) {
-                    *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                    *text = in_one_line(text);
                 }
                 tidy_text(text, tally, place);
                 if text.is_empty() && key == "target" {

@@ -20,7 +20,7 @@ use crate::domain::{
     Attempt, Claim, ClaimKind, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest,
     Speaker, Stage, without_label,
 };
-use crate::text::phrase::without_asides;
+use crate::text::phrase::{in_one_line, without_asides};
 use crate::text::tokens::{folded, keys};
 use crate::text::truncate;
 use crate::text::wording;
@@ -809,7 +809,7 @@ pub(super) fn wording_of(memory: &Memory) -> Option<(Shape, String)> {
 pub(super) fn said<'m>(memory: &'m Memory, claimed: &'m str) -> Cow<'m, str> {
     let words = match wording_of(memory) {
         Some((Shape::Row, row)) => row.trim_matches(['|', ' ']).replace(" | ", " – "),
-        Some((Shape::Paragraph, own)) => own.split_whitespace().collect::<Vec<_>>().join(" "),
+        Some((Shape::Paragraph, own)) => in_one_line(&own),
         Some(_) => memory.words().to_owned(),
         None => return Cow::Borrowed(claimed),
     };

@@ -7,6 +7,7 @@ use super::kind::{Files, Kind, SESSIONS};
 use super::line;
 use super::name::is_day;
 use super::tag::{SOURCE, Tag};
+use crate::text::phrase::in_one_line;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -133,7 +134,7 @@ pub(super) struct Item<'t> {
 impl Item<'_> {
     /// Text with whitespace collapsed.
     pub(super) fn words(&self) -> String {
-        self.text.split_whitespace().collect::<Vec<_>>().join(" ")
+        in_one_line(self.text)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::memory_dir::{
 };
 use crate::privacy::{Gate, Redacted};
 use crate::store::{NamespaceLease, Store, StoreResult};
+use crate::text::phrase::in_one_line;
 use crate::text::truncate::chars;
 use foldhash::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -269,12 +270,13 @@ impl MemoryEdits {
         self.status = after.status.filter(|_| before.status != after.status && (is_seen || ends));
         if before.words != after.words {
             self.is_edited |= is_seen;
-            let differs = |one: &str, other| !one.is_empty() && flowing(one) != flowing(other);
+            let differs =
+                |one: &str, other| !one.is_empty() && in_one_line(one) != in_one_line(other);
             let decision = Some(after.decision).filter(|it| differs(it, before.decision));
             let words = decision.or(Some(after.title).filter(|it| differs(it, before.title)));
             self.is_edited |= words.is_some();
             // Part of `now`, which is redacted.
-            let words = words.map(|it| Redacted::reopened(flowing(it)));
+            let words = words.map(|it| Redacted::reopened(in_one_line(it)));
             self.text = words.or(self.text.take());
         }
     }
@@ -287,13 +289,8 @@ struct RecordText<'t> {
     title: &'t str,
     /// Text of the section with the decision.
     decision: &'t str,
-    /// All words but those of the line with the status.
+    /// All words but those of the line with the status: how a paragraph is wrapped says nothing.
     words: String,
-}
-
-/// The words in one line: how a paragraph is wrapped says nothing.
-fn flowing(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl<'t> RecordText<'t> {
@@ -310,7 +307,7 @@ impl<'t> RecordText<'t> {
             status: top.status.map(|(status, _)| status),
             title: title.split_once(": ").map_or(title, |(_, title)| title),
             decision: decided.map_or("", |block| document.body(block).trim()),
-            words: flowing(&lines.map(|(_, line)| line).collect::<Vec<_>>().join(" ")),
+            words: in_one_line(&lines.map(|(_, line)| line).collect::<Vec<_>>().join(" ")),
         }
     }
 }

@@ -91,13 +91,14 @@ pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow
     let mut text = Cow::Borrowed(text);
     let numbers = local::numbers(&text, &survey.numbers);
     let addresses = local::addresses(&text, &survey.postcodes);
+    let find = |kind, by: &dyn Fn() -> Vec<Span>| if wanted(kind) { by() } else { Vec::new() };
     let found = [
         (Pii::Phone, numbers.phones),
         (Pii::Ssn, numbers.ids),
         (Pii::Address, addresses),
-        (Pii::Address, local::coordinates(&text, &survey.decimals)),
-        (Pii::Mac, local::macs(&text)),
-        (Pii::Email, local::spelt_emails(&text)),
+        (Pii::Address, find(Pii::Address, &|| local::coordinates(&text, &survey.decimals))),
+        (Pii::Mac, find(Pii::Mac, &|| local::macs(&text))),
+        (Pii::Email, find(Pii::Email, &|| local::spelt_emails(&text))),
     ];
     let found = found.into_iter().filter(|(kind, _)| wanted(*kind));
     let mut found: Vec<(Span, Pii)> =

@@ -11,6 +11,7 @@ use crate::pipeline::{HitState, MemoryChange, SearchHit, rule_in_words};
 use crate::privacy::{Gate, Redacted};
 use crate::search::Query;
 use crate::store::AuditEntry;
+use crate::text::phrase::in_one_line;
 use crate::text::truncate;
 
 /// Maximum length of an answer.
@@ -211,7 +212,7 @@ fn quoted(words: &str, letters: usize) -> String {
 
 /// Collapses a text into one line, truncated at a word boundary with an ellipsis.
 fn one_line(text: &str, letters: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = in_one_line(text);
     let head = truncate::words_within(&line, letters);
     if head.len() == line.len() { line } else { format!("{head}…") }
 }
